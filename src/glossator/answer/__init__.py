@@ -1,0 +1,1 @@
+"""Passages become the sentences of an answer."""

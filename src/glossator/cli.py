@@ -1,0 +1,192 @@
+"""The command line: thin commands over the pipeline.
+
+Exit codes: 0 done · 1 failed, or golden questions failed · 2 bad usage or input · 3 a source cannot be used ·
+4 the index cannot serve · 5 the data directory cannot be written · 6 the embedding model is missing or altered ·
+130 interrupted.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from collections.abc import Callable, Coroutine
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from glossator import __version__
+from glossator.core.errors import GlossatorError, SourceError
+from glossator.core.settings import load_settings
+from glossator.core.types import Filters
+
+T = TypeVar("T")
+Command = Callable[..., Any]
+
+
+def _shared(command: Command) -> Command:
+    """The options of every command."""
+    command = click.option("--json", "as_json", is_flag=True, help="Print JSON and nothing else.")(command)
+    return click.option(
+        "--data-dir", type=click.Path(path_type=Path), help="Where the index lives (GLOSSATOR_DATA_DIR; .glossator)."
+    )(command)
+
+
+def _filters(command: Command) -> Command:
+    command = click.option("--url-prefix", help="Only pages whose address or path begins with this.")(command)
+    command = click.option("--section", help="Only this section (exact heading).")(command)
+    return click.option("--chapter", help="Only this chapter (exact title).")(command)
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="glossator")
+def cli() -> None:
+    """Ask a book; every sentence of the answer is cited."""
+
+
+@cli.command()
+@click.argument("sources", nargs=-1, required=True, metavar="SOURCE...")
+@click.option("--base-url", help="Address at which the book's root stands; citations link there.")
+@click.option("--only", is_flag=True, help="Drop every source that is not named here.")
+@_shared
+def ingest(sources: tuple[str, ...], base_url: str | None, only: bool, data_dir: Path | None, as_json: bool) -> None:
+    """Index folders or files of Markdown, MDX, HTML or text."""
+    from glossator import pipeline, terminal
+
+    parts = _parts(data_dir)
+    with terminal.progress(enabled=not as_json) as progress:
+        report = _run(pipeline.ingest(parts, sources, base_url, only, progress))
+    _print(asdict(report)) if as_json else terminal.show_report(report)
+
+
+@cli.command()
+@click.argument("question")
+@click.option("--selection", help="A file (or - for standard input): answer only from its text.")
+@click.option("--top-k", default=5, show_default=True, type=click.IntRange(1, 100), help="How many passages to read.")
+@_filters
+@_shared
+def ask(
+    question: str, selection: str | None, top_k: int, data_dir: Path | None, as_json: bool, **filters: str | None
+) -> None:
+    """Answer a question from the book."""
+    from glossator import pipeline, terminal
+
+    parts = _parts(data_dir)
+    answer = _run(pipeline.ask(parts, question, _selection(selection), top_k, _made(filters)))
+    _print(asdict(answer)) if as_json else terminal.show_answer(answer)
+
+
+@cli.command()
+@click.argument("query")
+@click.option("--top-k", default=5, show_default=True, type=click.IntRange(1, 100), help="How many passages to show.")
+@_filters
+@_shared
+def search(query: str, top_k: int, data_dir: Path | None, as_json: bool, **filters: str | None) -> None:
+    """Find the passages nearest to a question."""
+    from glossator import pipeline, terminal
+
+    parts = _parts(data_dir)
+    found = _run(pipeline.search(parts, query, top_k, _made(filters)))
+    if as_json:
+        _print({"query": query, "results": [asdict(p) for p in found.passages], "generation": found.generation})
+    else:
+        terminal.show_passages(found.passages)
+
+
+@cli.command("eval")
+@click.argument("golden", type=click.Path(path_type=Path))
+@click.option(
+    "--fail-under", default=0.95, show_default=True, type=click.FloatRange(0, 1), help="Share that must pass."
+)
+@_shared
+def evaluate(golden: Path, fail_under: float, data_dir: Path | None, as_json: bool) -> None:
+    """Ask the golden questions of a book; fails when too many fail."""
+    from glossator import pipeline, terminal
+    from glossator.evaluate.golden import load_golden, summarise
+
+    questions = load_golden(golden)
+    outcomes = _run(pipeline.evaluate(_parts(data_dir), questions))
+    summary = summarise(outcomes)
+    if as_json:
+        failed = [{"id": o.golden.id, "rank": o.rank, "abstained": o.abstained} for o in outcomes if not o.passed]
+        _print({"summary": asdict(summary), "failed": failed})
+    else:
+        terminal.show_outcomes(outcomes, summary)
+    if summary.passed < fail_under * summary.questions:
+        raise SystemExit(1)
+
+
+@cli.command()
+@_shared
+def doctor(data_dir: Path | None, as_json: bool) -> None:
+    """Show what is active, and why."""
+    from glossator import terminal
+    from glossator.doctor import examine
+
+    findings = examine(load_settings(data_dir=data_dir))
+    _print([asdict(f) for f in findings]) if as_json else terminal.show_findings(findings)
+    if not all(f.good for f in findings):
+        raise SystemExit(4)
+
+
+@cli.command()
+@click.option("--host", help="Address to listen on (GLOSSATOR_HOST; 127.0.0.1).")
+@click.option("--port", type=click.IntRange(0, 65535), help="Port to listen on (GLOSSATOR_PORT; 8000).")
+@click.option("--workers", default=1, show_default=True, type=click.IntRange(1, 64), help="Server processes.")
+@_shared
+def serve(host: str | None, port: int | None, workers: int, data_dir: Path | None, as_json: bool) -> None:
+    """Serve the book over HTTP."""
+    from glossator.serve.run import run_server
+
+    run_server(load_settings(data_dir=data_dir, host=host, port=port), workers, json_log=as_json)
+
+
+def _parts(data_dir: Path | None) -> Any:
+    from glossator.parts import wire
+
+    return wire(load_settings(data_dir=data_dir))
+
+
+def _made(filters: dict[str, str | None]) -> Filters:
+    return Filters(filters["url_prefix"], filters["section"], filters["chapter"])
+
+
+def _selection(name: str | None) -> str | None:
+    if name is None:
+        return None
+    try:
+        return sys.stdin.read() if name == "-" else Path(name).read_text("utf-8")
+    except OSError as error:
+        raise SourceError(
+            f"{name} cannot be read ({error.strerror}).", "Give a text file, or - for standard input."
+        ) from None
+    except UnicodeDecodeError:
+        raise SourceError(f"{name} is not UTF-8 text.", "Save it as UTF-8.") from None
+
+
+def _run(work: Coroutine[Any, Any, T]) -> T:
+    return asyncio.run(work)
+
+
+def _print(value: Any) -> None:
+    click.echo(json.dumps(value, ensure_ascii=False, indent=2))
+
+
+def main() -> None:
+    """Run a command; an error of ours is one line and an exit code."""
+    try:
+        cli.main(standalone_mode=False)
+    except GlossatorError as error:
+        click.echo(f"glossator: {error}", err=True)
+        sys.exit(error.exit_code)
+    except click.ClickException as error:
+        error.show()
+        sys.exit(2)
+    except (KeyboardInterrupt, click.Abort):
+        click.echo("glossator: interrupted.", err=True)
+        sys.exit(130)
+    except BrokenPipeError:
+        sys.stderr.close()
+        sys.exit(1)

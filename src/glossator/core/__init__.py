@@ -1,0 +1,1 @@
+"""What every stage speaks: values, errors, settings and ports."""

@@ -1,0 +1,84 @@
+"""Where sentences begin and end, in any script."""
+
+from __future__ import annotations
+
+import re
+
+from glossator.core.types import Span
+
+MAX_SENTENCE = 2000
+"""A longer run without a full stop is cut at white space, so that no text can make one endless sentence."""
+
+_CLOSERS = "\"'”’»)\\]}」』）】*_"
+_BOUNDARY = re.compile(
+    rf"(?P<ascii>[.!?…]+)[{_CLOSERS}]*(?=\s|$)"
+    rf"|(?P<wide>[。！？｡]+)[{_CLOSERS}]*"
+    rf"|(?P<other>[۔؟।॥]+)[{_CLOSERS}]*(?=\s|$)"
+)
+_ABBREVIATIONS = frozenset(
+    """
+    al approx ca cf ch chap co corp dept dr ed eds eq eqs esp est etc ex fig figs gen gov inc incl jan
+    feb mar apr jun jul aug sep sept oct nov dec jr lt ltd max min mr mrs ms no nos nr op p pp para prof
+    ref refs resp rev sec sect sgt sr st str tab univ viz vol vs abb bzw ca bspw ggf usw vgl inkl nr pág
+    ej sra dña núm
+    """.split()
+)
+_DOTTED = re.compile(r"(?:^|[\s(\[])(?:[^\W\d_]\.)+[^\W\d_]?$")
+_LAST_WORD = re.compile(r"([^\W\d_]+)$")
+_LIST_MARK = re.compile(r"^\s*(?:\d{1,3}|[a-zA-Z])$")
+
+
+def split_sentences(text: str, start: int = 0, end: int | None = None) -> list[Span]:
+    """Spans of the sentences in `text[start:end]`, trimmed of white space."""
+    stop = len(text) if end is None else end
+    spans: list[Span] = []
+    begin = start
+    cased = any(character.isupper() for character in text[start : min(stop, start + 400)])
+    for match in _BOUNDARY.finditer(text, start, stop):
+        if match["ascii"] == "." and _goes_on(text, begin, match, stop, cased):
+            continue
+        _add(spans, text, begin, match.end())
+        begin = match.end()
+    _add(spans, text, begin, stop)
+    return spans
+
+
+def _goes_on(text: str, begin: int, match: re.Match[str], stop: int, cased: bool) -> bool:
+    """Whether a full stop belongs to an abbreviation, an initial or a list number."""
+    dot, after = match.start(), match.end()
+    rest = text[after : min(stop, after + 12)].lstrip()
+    if rest and (rest[0] in ",;:" or (cased and rest[0].islower())):
+        return True
+    before = text[max(begin, dot - 40) : dot]
+    if _LIST_MARK.match(text[begin:dot][:8]) and dot - begin < 8:
+        return True
+    word = _LAST_WORD.search(before)
+    if not word or not rest:
+        return False
+    if word[1].lower() in _ABBREVIATIONS:
+        return word[1].lower() not in {"etc", "no", "co", "inc", "ltd", "max", "min"} or rest[0].isdigit()
+    return bool(_DOTTED.search(before)) and word[1].isupper()
+
+
+def _add(spans: list[Span], text: str, begin: int, end: int) -> None:
+    """Append the trimmed span, cut where it is too long."""
+    while begin < end and text[begin].isspace():
+        begin += 1
+    while end > begin and text[end - 1].isspace():
+        end -= 1
+    while end - begin > MAX_SENTENCE:
+        cut = _last_space(text, begin, begin + MAX_SENTENCE)
+        spans.append(Span(begin, cut))
+        begin = cut
+        while begin < end and text[begin].isspace():
+            begin += 1
+    if end > begin:
+        spans.append(Span(begin, end))
+
+
+def _last_space(text: str, begin: int, end: int) -> int:
+    """The last cut at white space in the second half of a range, else its end."""
+    for position in range(end, (begin + end) // 2, -1):
+        if text[position].isspace():
+            return position
+    return end

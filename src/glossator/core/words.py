@@ -1,0 +1,92 @@
+"""The words of a text that carry meaning, folded so that inflected forms meet."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Sequence
+
+_WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)?", re.UNICODE)
+_STOP = frozenset(
+    """
+    a about above after again against all almost also although always am among an and another any anyone
+    anything are aren't as at be because been before being below between both but by can can't cannot
+    could couldn't did didn't do does doesn't doing don't down during each either else ever every few
+    for from further get gets give given go goes got had has hasn't have haven't having he her here hers
+    him his how however i i'm if in into is isn't it it's its itself just know let let's like many may
+    me mean means might more most much must my need needs no nor not now of off on once one only or
+    other our out over own please quite rather really same say says shall she should so some someone
+    something such tell than that that's the their them then there these they thing things this those
+    through to too under until up upon us use used uses using very want was wasn't way we well were what
+    what's when where whether which while who whom whose why will with within without won't would versus
+    vs yet you your yours explain describe happen happens difference work works
+    """.split()
+)
+_SUFFIXES = tuple(
+    (ending, stem)
+    for ending, _, stem in (
+        pair.partition(":")
+        for pair in """
+    ational:ate ization:ize isation:ize fulness:ful ousness:ous iveness:ive ically:ic ements:e ement:e
+    ments: ment: ingly: edly: ising:ize ised:ize ises:ize ise:ize ities:ity ness: ations:ate ation:ate
+    ators:ate ator:ate ings: ing: ies:y ied:y eds: ed: ers:er sses:ss ches:ch shes:sh xes:x zes:ze
+    ally:al ly: s:
+    """.split()
+    )
+)
+
+
+def all_words(text: str) -> list[str]:
+    """Every word, without regard to case."""
+    return [_fold(word) for word in _WORD.findall(text)]
+
+
+def content_words(text: str) -> list[str]:
+    """Stems of the words that carry meaning, in order."""
+    return [stem(word) for word in all_words(text) if word not in _STOP]
+
+
+def stem(word: str) -> str:
+    """A light stem: enough for plurals, tenses and the commonest endings of English; other scripts stay whole."""
+    word = word.removesuffix("'s").removesuffix("’s")
+    if len(word) < 4 or not word.isascii() or not word.isalpha():
+        return word
+    for suffix, replacement in _SUFFIXES:
+        if word.endswith(suffix) and len(word) - len(suffix) + len(replacement) >= 3:
+            if suffix == "s" and word.endswith(("ss", "us", "is")):
+                break
+            word = word[: -len(suffix)] + replacement
+            break
+    if len(word) > 3 and word[-1] == word[-2] and word[-1] not in "lsz":
+        word = word[:-1]
+    return word[:-1] if len(word) > 3 and word.endswith("e") else word
+
+
+def _fold(word: str) -> str:
+    return unicodedata.normalize("NFC", word.casefold()).replace("’", "'")
+
+
+class WordFinder:
+    """Finds given stems in texts in one pass: a stem stands wherever a word begins with it."""
+
+    def __init__(self, stems: Sequence[str]) -> None:
+        self.stems = tuple(dict.fromkeys(stems))
+        alternatives = "|".join(_pattern(stem) for stem in sorted(self.stems, key=len, reverse=True))
+        self._pattern = re.compile(rf"(?<![^\W_])(?:{alternatives})", re.IGNORECASE) if self.stems else None
+
+    def find(self, text: str) -> list[tuple[int, str]]:
+        """Every place of every stem, as (offset, stem)."""
+        if self._pattern is None:
+            return []
+        found = []
+        for match in self._pattern.finditer(text):
+            lowered = match[0].casefold()
+            stem = next((s for s in self.stems if lowered.startswith(s)), None)
+            if stem is not None:
+                found.append((match.start(), stem))
+        return found
+
+
+def _pattern(stem: str) -> str:
+    """Short stems must be whole words, or every word that begins with those letters would match."""
+    return re.escape(stem) + (r"(?:e?s)?(?![^\W_])" if len(stem) < 4 else "")

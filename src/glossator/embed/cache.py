@@ -1,0 +1,118 @@
+"""Embeddings by the hash of what was embedded, so that an unchanged chunk is never embedded twice."""
+
+from __future__ import annotations
+
+import hashlib
+import sqlite3
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from glossator.core.errors import StorageProblem
+from glossator.core.ports import Embedder, Progress
+from glossator.core.types import Chunk, Embedding
+
+GROUP = 64
+"""Chunks embedded between two writes to the cache: what a killed ingest may have to do again."""
+
+KEPT_GENERATIONS = 5
+
+
+class EmbeddingCache:
+    """A SQLite file of vectors; safe to delete, it only costs time."""
+
+    def __init__(self, path: Path) -> None:
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            self._db = sqlite3.connect(path, isolation_level=None)
+            self._db.execute("PRAGMA journal_mode=WAL")
+            self._db.execute("PRAGMA synchronous=NORMAL")
+            self._db.execute(
+                "CREATE TABLE IF NOT EXISTS embeddings"
+                " (key BLOB PRIMARY KEY, vector BLOB, sentences BLOB, generation INTEGER) WITHOUT ROWID"
+            )
+        except (sqlite3.Error, OSError) as error:
+            raise StorageProblem(
+                f"The embedding cache cannot be opened ({error}).", "Check the data directory."
+            ) from None
+
+    def get(self, keys: Sequence[bytes], generation: int) -> dict[bytes, Embedding]:
+        """The embeddings that are there, marked as used by this generation."""
+        found: dict[bytes, Embedding] = {}
+        for key in keys:
+            row = self._db.execute("SELECT vector, sentences FROM embeddings WHERE key = ?", (key,)).fetchone()
+            if row:
+                vector = np.frombuffer(row[0], np.float32)
+                found[key] = Embedding(vector, np.frombuffer(row[1], np.float16).reshape(-1, len(vector)))
+        with self._transaction():
+            self._db.executemany(
+                "UPDATE embeddings SET generation = ? WHERE key = ?", [(generation, key) for key in found]
+            )
+        return found
+
+    def put(self, embeddings: dict[bytes, Embedding], generation: int) -> None:
+        """Keep embeddings, all or none."""
+        rows = [(key, e.vector.tobytes(), e.sentences.tobytes(), generation) for key, e in embeddings.items()]
+        with self._transaction():
+            self._db.executemany("INSERT OR REPLACE INTO embeddings VALUES (?, ?, ?, ?)", rows)
+
+    def forget_before(self, generation: int) -> None:
+        """Drop what no recent generation used."""
+        with self._transaction():
+            self._db.execute("DELETE FROM embeddings WHERE generation < ?", (generation,))
+
+    def __enter__(self) -> EmbeddingCache:
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        self._db.close()
+
+    def _transaction(self) -> _Transaction:
+        return _Transaction(self._db)
+
+
+class _Transaction:
+    """One transaction; a failure to write says so in our own terms."""
+
+    def __init__(self, db: sqlite3.Connection) -> None:
+        self._db = db
+
+    def __enter__(self) -> None:
+        self._db.execute("BEGIN IMMEDIATE")
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _trace: object) -> None:
+        try:
+            self._db.execute("COMMIT" if error is None else "ROLLBACK")
+        except sqlite3.Error as failure:
+            error = error or failure
+        if isinstance(error, sqlite3.Error):
+            raise StorageProblem(f"The embedding cache cannot be written ({error}).", "Free some disk space.") from None
+
+
+def embed_with_cache(
+    embedder: Embedder, cache: EmbeddingCache, chunks: Sequence[Chunk], generation: int, progress: Progress
+) -> tuple[list[Embedding], int]:
+    """Embeddings of all chunks, from the cache or made and put there group by group; and how many were made."""
+    keys = [_key(embedder.fingerprint, chunk) for chunk in chunks]
+    known = cache.get(keys, generation)
+    missing = {key: chunk for key, chunk in zip(keys, chunks, strict=True) if key not in known}
+    # Long ones first: similar lengths share a group, and the estimate errs on the safe side.
+    todo = sorted(missing.items(), key=lambda item: -len(item[1].text))
+    for start in range(0, len(todo), GROUP):
+        group = todo[start : start + GROUP]
+
+        def shifted(stage: str, done: int, _total: int, start: int = start) -> None:
+            progress(stage, start + done, len(todo))
+
+        made = embedder.embed_chunks([chunk for _, chunk in group], shifted)
+        fresh = {key: embedding for (key, _), embedding in zip(group, made, strict=True)}
+        cache.put(fresh, generation)
+        known |= fresh
+    return [known[key] for key in keys], len(missing)
+
+
+def _key(fingerprint: str, chunk: Chunk) -> bytes:
+    spans = ",".join(f"{s.start}-{s.end}" for s in chunk.sentences)
+    identity = "\x00".join((fingerprint, chunk.context, chunk.text, spans))
+    return hashlib.sha256(identity.encode("utf-8", "surrogatepass")).digest()

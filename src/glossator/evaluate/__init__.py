@@ -1,0 +1,1 @@
+"""Tests for books: golden questions, and what became of them."""

@@ -1,0 +1,89 @@
+"""The Python interface: `glossator.open(folder)` gives a book to ingest into, search and ask."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from types import TracebackType
+from typing import Any, TypeVar
+
+from glossator import pipeline
+from glossator.core.ports import Progress, silent
+from glossator.core.settings import load_settings
+from glossator.core.types import Answer, Document, Filters, IngestReport, Passage
+from glossator.parts import Parts, wire
+
+T = TypeVar("T")
+
+
+class Book:
+    """A book in a data directory; the async pipeline behind it is `glossator.pipeline`."""
+
+    def __init__(self, parts: Parts) -> None:
+        self.parts = parts
+
+    def ingest(
+        self,
+        *sources: str | Path,
+        base_url: str | None = None,
+        only: bool = False,
+        progress: Progress = silent,
+    ) -> IngestReport:
+        """Index folders or files; what has not changed is not embedded again."""
+        paths = [str(source) for source in sources]
+        return _run(pipeline.ingest(self.parts, paths, base_url, only, progress))
+
+    def search(self, question: str, top_k: int = 5, filters: Filters | dict[str, str] | None = None) -> list[Passage]:
+        """The best passages for a question."""
+        return list(_run(pipeline.search(self.parts, question, top_k, _filters(filters))).passages)
+
+    def ask(
+        self,
+        question: str,
+        selected_text: str | None = None,
+        top_k: int = 5,
+        filters: Filters | dict[str, str] | None = None,
+    ) -> Answer:
+        """A cited answer from the book, or only from a selection; or an abstention."""
+        return _run(pipeline.ask(self.parts, question, selected_text, top_k, _filters(filters)))
+
+    def document(self, document_id: str) -> Document | None:
+        """A document as it was ingested; passages and citations point into its `text`."""
+        return self.parts.generation().documents.get(document_id)
+
+    def documents(self) -> Sequence[Document]:
+        """All documents in reading order."""
+        return list(self.parts.generation().documents.all())
+
+    def close(self) -> None:
+        """Let go of all files."""
+        self.parts.close()
+
+    def __enter__(self) -> Book:
+        return self
+
+    def __exit__(
+        self, _kind: type[BaseException] | None, _error: BaseException | None, _trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def open_book(data_dir: str | Path | None = None) -> Book:
+    """The book in a data directory; it need not hold anything yet."""
+    return Book(wire(load_settings(data_dir=data_dir)))
+
+
+def _filters(given: Filters | dict[str, str] | None) -> Filters:
+    return Filters(**given) if isinstance(given, dict) else given or Filters()
+
+
+def _run(work: Coroutine[Any, Any, T]) -> T:
+    """Wait for async work, also where a loop is running already (a notebook)."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return asyncio.run(work)
+    with ThreadPoolExecutor(1) as pool:
+        return pool.submit(asyncio.run, work).result()

@@ -1,0 +1,1 @@
+"""A path, a site or a file becomes documents, and documents become chunks."""

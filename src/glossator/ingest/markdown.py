@@ -1,0 +1,125 @@
+"""Markdown becomes HTML with the heading ids that its site generator would give."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Callable
+from itertools import pairwise
+from typing import Any
+
+import yaml
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
+from mdit_py_plugins.dollarmath import dollarmath_plugin
+from mdit_py_plugins.footnote import footnote_plugin
+
+from glossator.core.errors import SourceError
+
+_FRONT_MATTER = re.compile(r"\A---[ \t]*\n(.*?\n)??(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL)
+_LOOKS_LIKE_FRONT_MATTER = re.compile(r"\A---[ \t]*\n[A-Za-z_][\w-]*[ \t]*:")
+_CUSTOM_ID = re.compile(r"\s*\{:?#([^\s{}]+)[^{}]*\}\s*$")
+_COMMENT = re.compile(r"<!--.{0,20000}?-->", re.DOTALL)
+
+_SLUG_CATEGORIES = frozenset({"Lu", "Ll", "Lt", "Lm", "Lo", "Mn", "Mc", "Me", "Nd", "Nl", "Pc"})
+
+Slug = Callable[[str, dict[str, int]], str]
+
+
+def split_front_matter(text: str) -> tuple[dict[str, Any], str]:
+    """The front matter's values and the text after it."""
+    text = text.removeprefix("\ufeff").replace("\r\n", "\n")
+    found = _FRONT_MATTER.match(text)
+    if not found:
+        if _LOOKS_LIKE_FRONT_MATTER.match(text):
+            raise SourceError("its front matter is not closed.", "Add a line with --- below it.")
+        return {}, text
+    try:
+        values = yaml.safe_load(found[1] or "")
+    except (yaml.YAMLError, ValueError) as error:
+        line = getattr(getattr(error, "problem_mark", None), "line", 0) + 2
+        raise SourceError(
+            f"its front matter is not valid YAML (line {line}).", "Quote values that hold a colon."
+        ) from None
+    return (values if isinstance(values, dict) else {}), text[found.end() :]
+
+
+def to_html(text: str, slug: Slug, *, indented_code: bool = True) -> str:
+    """Render Markdown; every heading gets an id."""
+    parser = MarkdownIt("commonmark", {"html": True}).enable(["table", "strikethrough"])
+    parser.use(dollarmath_plugin, allow_space=False, allow_digits=False, double_inline=True)
+    parser.use(footnote_plugin)
+    parser.add_render_rule("math_inline", _math_rule("inline"))
+    parser.add_render_rule("math_inline_double", _math_rule("inline"))
+    parser.add_render_rule("math_block", _math_rule("block"))
+    if not indented_code:
+        parser.disable("code")
+    tokens = parser.parse(_COMMENT.sub("", text))
+    _set_heading_ids(tokens, slug)
+    return str(parser.renderer.render(tokens, parser.options, {}))
+
+
+def _math_rule(kind: str) -> Callable[..., str]:
+    tag = "span" if kind == "inline" else "div"
+
+    def rule(_self: Any, tokens: list[Token], index: int, _options: Any, _env: Any) -> str:
+        content = tokens[index].content.replace("&", "&amp;").replace("<", "&lt;")
+        return f'<{tag} class="math {kind}">{content}</{tag}>'
+
+    return rule
+
+
+def _set_heading_ids(tokens: list[Token], slug: Slug) -> None:
+    seen: dict[str, int] = {}
+    for opening, inline in pairwise(tokens):
+        if opening.type != "heading_open":
+            continue
+        custom = _take_custom_id(inline)
+        opening.attrSet("id", custom or slug(_plain(inline), seen))
+
+
+def _take_custom_id(inline: Token) -> str:
+    """Remove `{#id}` from the end of a heading and return it."""
+    last = inline.children[-1] if inline.children else None
+    found = _CUSTOM_ID.search(last.content) if last is not None and last.type == "text" else None
+    if not found or last is None:
+        return ""
+    last.content = last.content[: found.start()]
+    return found[1]
+
+
+def _plain(inline: Token) -> str:
+    """A heading's visible text."""
+    kinds = ("text", "code_inline", "math_inline", "softbreak")
+    return "".join(t.content if t.type != "softbreak" else " " for t in inline.children or [] if t.type in kinds)
+
+
+def github_slug(text: str, seen: dict[str, int]) -> str:
+    """Docusaurus: github-slugger's rule, with -1, -2 for repeats."""
+    base = "".join(c for c in text.strip().lower() if c in " -_" or unicodedata.category(c) in _SLUG_CATEGORIES)
+    base = base.replace(" ", "-")
+    return _unique(base, seen, "-", 1)
+
+
+def mdbook_slug(text: str, seen: dict[str, int]) -> str:
+    """mdBook: letters, digits, - and _ stay, white space becomes a dash."""
+    base = "".join("-" if c.isspace() else c.lower() for c in text.strip() if c.isalnum() or c in "_-" or c.isspace())
+    return _unique(base, seen, "-", 1)
+
+
+def mkdocs_slug(text: str, seen: dict[str, int]) -> str:
+    """MkDocs: Python-Markdown's ASCII rule, with _1, _2 for repeats."""
+    ascii_text = unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode()
+    base = re.sub(r"[-\s]+", "-", re.sub(r"[^\w\s-]", "", ascii_text).strip().lower())
+    return _unique(base or "_", seen, "_", 1)
+
+
+def _unique(base: str, seen: dict[str, int], joint: str, first: int) -> str:
+    candidate, number = base, first
+    while candidate in seen:
+        number = max(number, seen[base])
+        candidate = f"{base}{joint}{number}"
+        seen[base] = number + 1
+        number += 1
+    seen[candidate] = first
+    return candidate

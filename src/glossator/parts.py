@@ -1,0 +1,79 @@
+"""The wired parts of one book, and the one place where settings become parts."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from threading import Lock
+
+from glossator.core.errors import SettingsError
+from glossator.core.ports import Embedder, WordCounts
+from glossator.core.settings import Settings
+from glossator.embed.local import LocalEmbedder, built_in_model
+from glossator.store.generations import Generation, Generations
+
+
+class Parts:
+    """An embedder and the generations of one data directory; holds the generation that is open."""
+
+    def __init__(self, settings: Settings, embedder: Embedder, generations: Generations) -> None:
+        self.settings = settings
+        self.embedder = embedder
+        self.generations = generations
+        self._lock = Lock()
+        self._open: Generation | None = None
+        self._previous: Generation | None = None
+
+    def generation(self) -> Generation:
+        """The current generation; a newer one on disk is opened at once, with no restart.
+
+        The one before stays open until the next switch, for the questions that are still being answered from it.
+        """
+        current = self.generations.current()
+        held = self._open
+        if held is not None and held.manifest.generation == current:
+            return held
+        with self._lock:
+            if self._open is None or self._open.manifest.generation != self.generations.current():
+                fresh = self.generations.open(self.embedder.fingerprint)
+                if self._previous is not None:
+                    self._previous.close()
+                self._previous, self._open = self._open, fresh
+            return self._open
+
+    def word_counts(self) -> WordCounts:
+        """How common words are; a book that has none yet finds every word equally telling."""
+        return self.generation().documents if self.generations.current() is not None else _NoWords()
+
+    def close(self) -> None:
+        """Let go of all files."""
+        for generation in (self._open, self._previous):
+            if generation is not None:
+                generation.close()
+        self._open = self._previous = None
+
+
+class _NoWords:
+    def chunks_with(self, words: object) -> dict[str, int]:
+        return dict.fromkeys(list(words), 1)  # type: ignore[call-overload]
+
+    def chunk_count(self) -> int:
+        return 100
+
+
+def wire(settings: Settings) -> Parts:
+    """Turn settings into parts."""
+    return Parts(settings, make_embedder(settings), Generations(settings.data_dir))
+
+
+def make_embedder(settings: Settings) -> Embedder:
+    """The embedder that the settings name."""
+    threads = settings.threads or None
+    if settings.embedder == "local":
+        return LocalEmbedder(built_in_model(), threads)
+    folder = Path(settings.embedder)
+    if folder.is_dir():
+        return LocalEmbedder(folder, threads)
+    raise SettingsError(
+        f"GLOSSATOR_EMBEDDER is {settings.embedder!r}.",
+        "Set it to `local` or to a folder with model.onnx and tokenizer.json.",
+    )

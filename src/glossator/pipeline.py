@@ -1,0 +1,176 @@
+"""The whole product on one screen: a book goes in, cited answers come out."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from glossator.answer.cite import abstain, cite, cite_selection
+from glossator.answer.extractive import PASSAGES, Material, choose, is_generic, summarise
+from glossator.core.errors import QuestionError
+from glossator.core.ports import Progress, silent
+from glossator.core.types import (
+    Answer,
+    DocumentCounts,
+    EmbeddingCounts,
+    Filters,
+    IngestReport,
+    Mode,
+    Passage,
+    Retrieved,
+    Skip,
+)
+from glossator.embed.cache import KEPT_GENERATIONS, EmbeddingCache, embed_with_cache
+from glossator.evaluate.golden import Golden, Outcome, run_golden
+from glossator.ingest.changes import corpus_hash, plan_ingest
+from glossator.ingest.chunk import CHUNKER_VERSION, chunk_document
+from glossator.ingest.read import read_source
+from glossator.ingest.selection import selection_document
+from glossator.parts import Parts
+from glossator.retrieve import nearest_chunks, retrieve, selection_relevance, weigh
+from glossator.store.generations import FORMAT, Manifest, SourceRecord, now
+
+ABSTAIN_BELOW = 0.3
+"""Relevance under which the book is taken not to speak of a question; 0.3 to 0.5 is low confidence."""
+
+MAX_QUESTION, MAX_SELECTION, MAX_TOP_K = 32_000, 64_000, 100
+EVERYTHING = Filters()
+SELECTION_CHUNKS = 8
+"""Chunks of a selection that are embedded while the reader waits; a longer one is narrowed by its words first."""
+
+
+async def ingest(
+    parts: Parts, sources: Sequence[str], base_url: str | None = None, only: bool = False, progress: Progress = silent
+) -> IngestReport:
+    """Read the sources, embed what is new, build the next generation beside the current one, and switch."""
+    return await asyncio.to_thread(_ingest, parts, sources, base_url, only, progress)
+
+
+def _ingest(parts: Parts, sources: Sequence[str], base_url: str | None, only: bool, progress: Progress) -> IngestReport:
+    started = time.monotonic()
+    max_bytes = int(parts.settings.max_file_mb * 1_000_000)
+    books = {str(Path(source).resolve()): read_source(source, base_url, max_bytes) for source in sources}
+    skipped = tuple(skip for book in books.values() for skip in book.skipped)
+    with parts.generations.ingesting():
+        before = parts.generations.latest()
+        indexed = {source.root: source.documents for source in before.sources} if before else {}
+        plan = plan_ingest(books, indexed, only)
+        kept = [] if only or not before else [s for s in before.sources if s.root not in books]
+        read = [
+            SourceRecord(root, books[root].layout, base_url, {d.document_id: d.content_hash for d in found})
+            for root, found in plan.documents.items()
+        ]
+        corpus = corpus_hash([source.documents for source in (*kept, *read)])
+        recipe = (parts.embedder.fingerprint, CHUNKER_VERSION, corpus)
+        if before and recipe == (before.fingerprint, before.chunker, before.corpus_hash):
+            return _report(before.generation, plan.counts, before.chunks, 0, started, skipped)
+
+        documents = [*parts.generations.documents_of(kept), *(d for found in plan.documents.values() for d in found)]
+        chunks = [chunk for document in documents for chunk in chunk_document(document, parts.embedder.count_tokens)]
+        number = parts.generations.next_number()
+        with EmbeddingCache(parts.settings.data_dir / "cache" / "embeddings.sqlite") as cache:
+            embeddings, made = embed_with_cache(parts.embedder, cache, chunks, number, progress)
+            manifest = Manifest(number, FORMAT, *recipe, parts.embedder.dimension, len(chunks), now(), (*kept, *read))
+            parts.generations.build(manifest, documents, chunks, embeddings)
+            cache.forget_before(number - KEPT_GENERATIONS)
+    return _report(number, plan.counts, len(chunks), made, started, skipped)
+
+
+async def search(parts: Parts, question: str, top_k: int = 5, filters: Filters = EVERYTHING) -> Retrieved:
+    """The best passages for a question."""
+    question = checked_question(question)
+    if not 1 <= top_k <= MAX_TOP_K:
+        raise QuestionError(f"top_k is {top_k}.", f"Give a number from 1 to {MAX_TOP_K}.")
+    return await asyncio.to_thread(_search, parts, question, top_k, filters)
+
+
+def _search(parts: Parts, question: str, top_k: int, filters: Filters) -> Retrieved:
+    book = parts.generation()
+    return retrieve(parts.embedder, book.index, book.documents, question, top_k, filters, book.manifest.generation)
+
+
+async def ask(
+    parts: Parts,
+    question: str,
+    selected_text: str | None = None,
+    top_k: int = PASSAGES,
+    filters: Filters = EVERYTHING,
+) -> Answer:
+    """Sentences of the book that answer a question, each cited; or an abstention."""
+    if selected_text is not None:
+        return await asyncio.to_thread(_ask_selection, parts, checked_question(question), selected_text)
+    found = await search(parts, question, top_k, filters)
+    return await asyncio.to_thread(_answer, parts, question.strip(), found)
+
+
+def _answer(parts: Parts, question: str, found: Retrieved) -> Answer:
+    if found.relevance < ABSTAIN_BELOW:
+        return abstain(question, found.passages, Mode.NO_RESULTS, found.relevance)
+    book = parts.generation()
+    vectors = book.index.sentence_vectors([item.chunk for item in found.found])
+    material = [Material(f.chunk, v, f.passage.score) for f, v in zip(found.found, vectors, strict=True)]
+    quotes = choose(weigh(question, book.documents).weights, found.query.sentence, material)
+    if not quotes:
+        return abstain(question, found.passages, Mode.NO_RESULTS, found.relevance)
+    scores = {passage.chunk_id: passage.score for passage in found.passages}
+    return cite(question, quotes, scores, found.relevance, book.page_text)
+
+
+def _ask_selection(parts: Parts, question: str, selection: str) -> Answer:
+    """Only the selection is read: nothing here can reach the rest of the book."""
+    words = weigh(question, parts.word_counts())
+    document = selection_document(checked_selection(selection))
+    chunks = nearest_chunks(chunk_document(document, parts.embedder.count_tokens), words, SELECTION_CHUNKS)
+    embedded = parts.embedder.embed_chunks(chunks, silent)
+    if is_generic(question):
+        quotes = summarise(
+            [Material(c, e.sentences.astype("float32"), 1.0) for c, e in zip(chunks, embedded, strict=True)]
+        )
+        return cite_selection(question, quotes, 1.0)
+    query = parts.embedder.embed_query(question)
+    scores = selection_relevance(chunks, embedded, query, words, parts.embedder.calibration)
+    if max(scores, default=0.0) < ABSTAIN_BELOW:
+        return abstain(question, (), Mode.SELECTED_TEXT, max(scores, default=0.0))
+    material = [Material(c, e.sentences.astype("float32"), s) for c, e, s in zip(chunks, embedded, scores, strict=True)]
+    quotes = choose(words.weights, query.sentence, material)
+    return cite_selection(question, quotes, max(scores)) if quotes else abstain(question, (), Mode.SELECTED_TEXT, 0.0)
+
+
+async def evaluate(parts: Parts, questions: list[Golden]) -> list[Outcome]:
+    """What becomes of a book's golden questions."""
+
+    async def found(question: str) -> tuple[Passage, ...]:
+        return (await search(parts, question)).passages
+
+    async def answered(question: str, selection: str | None) -> Answer:
+        return await ask(parts, question, selection)
+
+    return await run_golden(questions, found, answered)
+
+
+def _report(
+    generation: int, counts: DocumentCounts, chunks: int, made: int, started: float, skipped: tuple[Skip, ...]
+) -> IngestReport:
+    embeddings = EmbeddingCounts(made, chunks - made)
+    return IngestReport(generation, counts, chunks, embeddings, round(time.monotonic() - started, 3), skipped)
+
+
+def checked_question(question: str) -> str:
+    """The question without white space around it."""
+    question = question.strip()
+    if not question:
+        raise QuestionError("The question is empty.", "Ask something.")
+    if len(question) > MAX_QUESTION:
+        raise QuestionError(f"The question has {len(question):,} characters.", f"Keep it within {MAX_QUESTION:,}.")
+    return question
+
+
+def checked_selection(selection: str) -> str:
+    """The selection as it is."""
+    if not selection.strip():
+        raise QuestionError("The selection is empty.", "Select some text, or ask the whole book.")
+    if len(selection) > MAX_SELECTION:
+        raise QuestionError(f"The selection has {len(selection):,} characters.", f"Keep it within {MAX_SELECTION:,}.")
+    return selection

@@ -1,0 +1,217 @@
+"""A question becomes ranked passages: found by meaning, by sentence and by words, fused, calibrated to 0-1."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from glossator.core.ports import Calibration, Embedder, VectorIndex, WordCounts
+from glossator.core.types import Chunk, Embedding, Filters, Found, Hit, Passage, QueryEmbedding, Retrieved
+from glossator.core.words import WordFinder, content_words
+
+CANDIDATES = 100
+"""How many each search gives to the fusion."""
+
+RESCORED = 50
+"""How many of the fused are compared sentence by sentence."""
+
+LONGEST_QUESTION = 2000
+"""Characters of a question that retrieval looks at: its beginning and its end."""
+
+FEATURES = ("dense", "sentence", "coverage", "unknown", "window")
+"""What relevance is judged by; `features` says what each one is."""
+
+
+@dataclass(frozen=True, slots=True)
+class QuestionWords:
+    """The question's words with their weight in this book (rare words weigh more)."""
+
+    weights: dict[str, float]
+    heaviest: float
+    unknown: float
+
+    @property
+    def total(self) -> float:
+        return sum(self.weights.values()) or 1.0
+
+
+def retrieve(
+    embedder: Embedder,
+    index: VectorIndex,
+    counts: WordCounts,
+    question: str,
+    top_k: int,
+    filters: Filters,
+    generation: int,
+) -> Retrieved:
+    """The best passages for a question."""
+    question = shorten(question)
+    query = embedder.embed_query(question)
+    words = weigh(question, counts)
+    hits = index.search(query, question, CANDIDATES, filters)
+    ranked = rank(index, query, words, hits, embedder.calibration)
+    found = [_found(chunk, r, words, embedder.calibration) for chunk, r in _distinct(index, ranked, max(top_k, 5))]
+    relevance = max((item.passage.score for item in found[:5]), default=0.0)
+    return Retrieved(tuple(found[:top_k]), relevance, query, generation)
+
+
+def shorten(question: str) -> str:
+    """A very long question by its two ends, where people ask."""
+    half = LONGEST_QUESTION // 2
+    return question if len(question) <= LONGEST_QUESTION else f"{question[:half]} {question[-half:]}"
+
+
+def weigh(question: str, counts: WordCounts) -> QuestionWords:
+    """The question's stems and how much each one tells in this book."""
+    stems = list(dict.fromkeys(content_words(question)))
+    total = counts.chunk_count()
+    found = counts.chunks_with(stems)
+    weights = {word: _idf(found[word], total) for word in stems}
+    unknown = sum(weights[word] for word in stems if not found[word])
+    return QuestionWords(weights, _idf(0, total), unknown)
+
+
+def _idf(chunks: int, total: int) -> float:
+    return math.log(1 + (total - chunks + 0.5) / (chunks + 0.5))
+
+
+@dataclass(frozen=True, slots=True)
+class Ranked:
+    """A chunk's number, its fused score, and the parts it came from."""
+
+    id: int
+    score: float
+    dense: float
+    sentence: float
+
+
+def rank(
+    index: VectorIndex, query: QueryEmbedding, words: QuestionWords, hits: Sequence[Hit], calibration: Calibration
+) -> list[Ranked]:
+    """Fuse the searches; ties go to the earlier chunk, so that the order never varies."""
+    dense_floor = min((hit.dense for hit in hits if hit.dense is not None), default=0.0)
+    trust = calibration.sparse * math.sqrt(_best_coverage(index, words, hits))
+
+    def first(hit: Hit) -> float:
+        dense = dense_floor if hit.dense is None else hit.dense
+        return calibration.dense * dense + trust * (hit.sparse or 0.0)
+
+    best = sorted(hits, key=lambda hit: (-first(hit), hit.id))[:RESCORED]
+    sentences = index.sentence_scores([hit.id for hit in best], query)
+    ranked = [
+        Ranked(hit.id, first(hit) + calibration.sentence * near, dense_floor if hit.dense is None else hit.dense, near)
+        for hit, near in zip(best, sentences, strict=True)
+    ]
+    return sorted(ranked, key=lambda r: (-r.score, r.id))
+
+
+def _best_coverage(index: VectorIndex, words: QuestionWords, hits: Sequence[Hit]) -> float:
+    """The share of the question's words in the best match by words: how far that search is to be trusted."""
+    best = max((hit for hit in hits if hit.sparse is not None), key=lambda hit: hit.sparse or 0.0, default=None)
+    if best is None or not words.weights:
+        return 0.0
+    chunk = index.chunks([best.id])[0]
+    present = {stem for _, stem in WordFinder(tuple(words.weights)).find(f"{chunk.context}\n{chunk.text}")}
+    return len(present) / len(words.weights)
+
+
+def _distinct(index: VectorIndex, ranked: Sequence[Ranked], wanted: int) -> list[tuple[Chunk, Ranked]]:
+    """The best chunks, each text once."""
+    best = ranked[: wanted + 10]
+    chosen: dict[str, tuple[Chunk, Ranked]] = {}
+    for chunk, r in zip(index.chunks([r.id for r in best]), best, strict=True):
+        chosen.setdefault(chunk.text, (chunk, r))
+    return list(chosen.values())[:wanted]
+
+
+def _found(chunk: Chunk, ranked: Ranked, words: QuestionWords, calibration: Calibration) -> Found:
+    score = relevance(features(chunk, ranked.dense, ranked.sentence, words), calibration)
+    passage = Passage(
+        chunk_id=chunk.chunk_id,
+        document_id=chunk.document_id,
+        url=chunk.url,
+        title=chunk.title,
+        section=chunk.section,
+        heading_path=chunk.heading_path,
+        anchor=chunk.anchor,
+        position=chunk.position,
+        start=chunk.start,
+        end=chunk.end,
+        text=chunk.text,
+        score=round(score, 4),
+    )
+    return Found(passage, chunk)
+
+
+def features(chunk: Chunk, dense: float, sentence: float, words: QuestionWords) -> tuple[float, ...]:
+    """What tells whether a chunk answers a question.
+
+    dense      likeness of the question to the chunk
+    sentence   likeness to its nearest sentence
+    coverage   share of the question's words, by weight, in the chunk or its headings
+    unknown    share of the question's words that stand nowhere in the book
+    window     the most weight of question words within two neighbouring sentences and the headings
+    """
+    finder = WordFinder(tuple(words.weights))
+    above = {stem for _, stem in finder.find(chunk.context)}
+    places = finder.find(chunk.text)
+    everywhere = above | {stem for _, stem in places}
+    return (
+        dense,
+        sentence,
+        _weight(words, everywhere) / words.total,
+        words.unknown / words.total,
+        _window(chunk, above, places, words) / words.heaviest,
+    )
+
+
+def _window(chunk: Chunk, above: set[str], places: list[tuple[int, str]], words: QuestionWords) -> float:
+    best = _weight(words, above)
+    for first, last in zip(chunk.sentences, (*chunk.sentences[1:], *chunk.sentences[-1:]), strict=False):
+        inside = {stem for offset, stem in places if first.start <= offset < last.end}
+        best = max(best, _weight(words, inside | above))
+    return best
+
+
+def _weight(words: QuestionWords, present: set[str]) -> float:
+    return sum(words.weights[stem] for stem in present)
+
+
+def relevance(values: Sequence[float], calibration: Calibration) -> float:
+    """A probability from the features."""
+    logit = calibration.relevance_bias + sum(
+        weight * value for weight, value in zip(calibration.relevance_weights, values, strict=True)
+    )
+    return 1.0 / (1.0 + math.exp(-max(-30.0, min(30.0, logit))))
+
+
+def nearest_chunks(chunks: Sequence[Chunk], words: QuestionWords, most: int) -> list[Chunk]:
+    """At most so many chunks: those with the most weight of question words, in reading order."""
+    if len(chunks) <= most:
+        return list(chunks)
+    finder = WordFinder(tuple(words.weights))
+
+    def weight(chunk: Chunk) -> float:
+        return _weight(words, {stem for _, stem in finder.find(chunk.text)})
+
+    best = sorted(chunks, key=lambda chunk: (-weight(chunk), chunk.position))[:most]
+    return sorted(best, key=lambda chunk: chunk.position)
+
+
+def selection_relevance(
+    chunks: Sequence[Chunk],
+    embedded: Sequence[Embedding],
+    query: QueryEmbedding,
+    words: QuestionWords,
+    calibration: Calibration,
+) -> list[float]:
+    """How relevant each chunk of a selection is, judged as chunks of the book are."""
+    scores = []
+    for chunk, embedding in zip(chunks, embedded, strict=True):
+        near = (
+            float((embedding.sentences.astype("float32") @ query.sentence).max()) if len(embedding.sentences) else 0.0
+        )
+        values = features(chunk, float(embedding.vector @ query.vector), near, words)
+        scores.append(relevance(values, calibration))
+    return scores

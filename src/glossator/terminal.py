@@ -1,0 +1,131 @@
+"""What people see in a terminal: progress with an estimate, answers with links, tables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+from rich.markup import escape
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.table import Table
+from rich.text import Text
+
+from glossator.core.ports import Progress as Listener
+from glossator.core.ports import silent
+from glossator.core.types import Answer, IngestReport, Passage
+
+if TYPE_CHECKING:
+    from glossator.doctor import Finding
+    from glossator.evaluate.golden import Outcome, Summary
+
+console = Console(highlight=False)
+
+
+@contextmanager
+def progress(*, enabled: bool) -> Iterator[Listener]:
+    """A progress bar with an estimate, on a terminal; nothing elsewhere."""
+    errors = Console(stderr=True)
+    if not enabled or not errors.is_terminal:
+        yield silent
+        return
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=errors) as bars:
+        tasks: dict[str, object] = {}
+
+        def listen(stage: str, done: int, total: int) -> None:
+            if stage not in tasks:
+                tasks[stage] = bars.add_task(f"{stage} chunks", total=total)
+            bars.update(tasks[stage], completed=done, total=total)  # type: ignore[arg-type]
+
+        yield listen
+
+
+def show_report(report: IngestReport) -> None:
+    """What an ingest did."""
+    documents, embeddings = report.documents, report.embeddings
+    console.print(
+        f"[bold]Generation {report.generation}[/]: {documents.added} added, {documents.changed} changed,"
+        f" {documents.removed} removed, {documents.unchanged} unchanged; {report.chunks} chunks,"
+        f" {embeddings.made} embedded, {embeddings.reused} reused; {report.seconds:.1f} s"
+    )
+    for skip in report.skipped:
+        console.print(f"[yellow]left out[/] {escape(skip.path)}: {escape(skip.reason)}")
+
+
+def show_answer(answer: Answer) -> None:
+    """The sentences with their numbers, then where each one stands."""
+    if answer.abstained:
+        console.print(escape(answer.text))
+        if answer.suggestions:
+            console.print("[dim]Nearest sections:[/]")
+        for near in answer.suggestions:
+            console.print(
+                f"  • {escape(near.title)} › {escape(near.section)}  [dim]{escape(near.url)}[/]", soft_wrap=True
+            )
+        return
+    body = Text()
+    for sentence in answer.sentences:
+        body.append(sentence.text)
+        for number in sentence.citations:
+            url = answer.citations[number - 1].url
+            body.append(f" [{number}]", style=f"cyan link {url}" if url else "cyan")
+        body.append(" ")
+    console.print(body)
+    console.print()
+    for citation in answer.citations:
+        place = " › ".join(dict.fromkeys(part for part in (citation.title, citation.section) if part))
+        console.print(Text.assemble((f"[{citation.number}] ", "cyan"), place), soft_wrap=True)
+        if citation.url:
+            console.print(Text(f"    {citation.url}", style="dim"), soft_wrap=True)
+
+
+def show_passages(passages: Sequence[Passage]) -> None:
+    """Passages with their scores and the beginning of their text."""
+    if not passages:
+        console.print("Nothing found. Loosen the filters, or ingest something first.")
+    for rank, passage in enumerate(passages, 1):
+        place = " › ".join(passage.heading_path)
+        console.print(Text.assemble((f"{rank}. ", "bold"), place, (f"  {passage.score:.2f}", "cyan")))
+        console.print(Text(" ".join(passage.text.split())[:240], style="dim"))
+        anchor = f"#{passage.anchor}" if passage.anchor else ""
+        console.print(Text(f"{passage.url}{anchor}", style="blue"), soft_wrap=True)
+
+
+def show_findings(findings: Sequence[Finding]) -> None:
+    """What doctor found."""
+    table = Table(box=None, show_header=False, pad_edge=False)
+    for finding in findings:
+        mark = Text("✓", style="green") if finding.good else Text("✗", style="red")
+        table.add_row(mark, Text(finding.topic, style="bold"), Text(finding.value), Text(finding.why, style="dim"))
+    console.print(table)
+
+
+def show_outcomes(outcomes: Sequence[Outcome], summary: Summary) -> None:
+    """Golden questions that failed, and the shares."""
+    for outcome in outcomes:
+        if not outcome.passed:
+            said = "abstained" if outcome.abstained else "answered"
+            rank = f"section at rank {outcome.rank}" if outcome.rank else "section not found"
+            where = rank if outcome.golden.kind == "answerable" else outcome.golden.kind
+            console.print(f"[red]✗[/] {escape(outcome.golden.id)}: {said}, {where}")
+    rows = {
+        "passed": f"{summary.passed} of {summary.questions}",
+        "section in the top 5": f"{summary.section_in_top_5:.1%}",
+        "section at rank 1": f"{summary.section_at_1:.1%}",
+        "answerable, but abstained": f"{summary.answerable_abstained:.1%}",
+        "out of scope, and abstained": f"{summary.out_of_scope_abstained:.1%}",
+        "selections judged right": f"{summary.selection_right:.1%}",
+        "key facts in the answers": f"{summary.facts_in_answers:.1%}",
+    }
+    table = Table(box=None, show_header=False, pad_edge=False)
+    for name, value in rows.items():
+        table.add_row(name, value)
+    console.print(table)

@@ -1,0 +1,54 @@
+"""Shared by all tests: the sample book, indexed once, and no network."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import glossator
+from glossator.facade import Book
+
+ROOT = Path(__file__).resolve().parent.parent
+BOOK = ROOT / "book"
+
+
+@pytest.fixture(scope="session")
+def sample_data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A data directory with the sample book in it; treat it as read-only."""
+    folder = tmp_path_factory.mktemp("sample") / "data"
+    with glossator.open(folder) as book:
+        book.ingest(BOOK, base_url="http://127.0.0.1:8000/book")
+    return folder
+
+
+@pytest.fixture(scope="session")
+def sample(sample_data: Path) -> Iterator[Book]:
+    """The sample book, open."""
+    with glossator.open(sample_data) as book:
+        yield book
+
+
+@pytest.fixture
+def own_data(sample_data: Path, tmp_path: Path) -> Path:
+    """A copy of the sample book's data directory that a test may change."""
+    return Path(shutil.copytree(sample_data, tmp_path / "own", symlinks=True))
+
+
+@pytest.fixture
+def small_book(tmp_path: Path) -> Path:
+    """A folder with two short pages."""
+    folder = tmp_path / "small"
+    folder.mkdir()
+    (folder / "tides.md").write_text(
+        "# Tides\n\nTides are caused mainly by the gravity of the Moon. The Sun contributes about 46 percent as much.\n\n"
+        "## Spring tides\n\nSpring tides occur at new moon and at full moon. They have the largest range.\n",
+        "utf-8",
+    )
+    (folder / "bread.md").write_text(
+        "# Bread\n\nA sourdough starter holds wild yeast and lactic acid bacteria. It must be fed with flour every day.\n",
+        "utf-8",
+    )
+    return folder
