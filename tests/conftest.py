@@ -43,12 +43,14 @@ def small_book(tmp_path: Path) -> Path:
     folder = tmp_path / "small"
     folder.mkdir()
     (folder / "tides.md").write_text(
-        "# Tides\n\nTides are caused mainly by the gravity of the Moon. The Sun contributes about 46 percent as much.\n\n"
+        "# Tides\n\nTides are caused mainly by the gravity of the Moon."
+        " The Sun contributes about 46 percent as much.\n\n"
         "## Spring tides\n\nSpring tides occur at new moon and at full moon. They have the largest range.\n",
         "utf-8",
     )
     (folder / "bread.md").write_text(
-        "# Bread\n\nA sourdough starter holds wild yeast and lactic acid bacteria. It must be fed with flour every day.\n",
+        "# Bread\n\nA sourdough starter holds wild yeast and lactic acid bacteria."
+        " It must be fed with flour every day.\n",
         "utf-8",
     )
     return folder
