@@ -1,7 +1,7 @@
 # make run    ask the sample book at http://127.0.0.1:8000 (PORT, HOST)
 # make test   every check and test
 # make fix    format and mend what can be mended
-# make bench  the numbers in the docs, measured here
+# make bench  the numbers in the docs, measured here (ONLY="golden search" for some)
 # make lock   pin the requirements anew
 
 SHELL := /bin/sh
@@ -32,7 +32,7 @@ fix: $(VENV)/.dev
 	@$(BIN)/ruff format .
 
 bench: $(VENV)/.dev
-	@$(BIN)/python bench/run.py
+	@$(BIN)/python bench/run.py $(ONLY)
 
 torture: $(VENV)/.dev
 	@GLOSSATOR_KILLS=40 $(BIN)/pytest -q tests/test_kill.py

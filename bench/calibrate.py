@@ -1,111 +1,135 @@
 """Fits the relevance model of the built-in embedder and writes src/glossator/embed/calibration.json.
 
-Positive examples are passages from the sections that answer a question; negative ones are the best passages for
-questions that the book does not answer: near its topic, everyday ones, and questions about other books.
-The sample book's golden questions take no part; they are the test.
+One example a question: the best of each feature over its five best passages. Negative ones are questions that the book
+does not answer: near its topic, everyday ones, and questions about another book. The fit is tested on the book that
+was left out of it; the sample book's golden questions take no part at all.
 """
 
 from __future__ import annotations
 
 import json
 import random
+from collections import Counter
+from dataclasses import dataclass
 
 import numpy as np
 
-from common import ROOT, SETS, answers, indexed, questions, unpack
+from common import ROOT, SETS, indexed, questions, unpack
 from glossator import retrieve as stage
+from glossator.core.ports import silent
 from glossator.core.types import Filters
 from glossator.facade import Book
+from glossator.ingest.chunk import SELECTION, chunk_document
+from glossator.ingest.selection import selection_document
+from glossator.parts import _NoWords
 
 TARGET = ROOT / "src" / "glossator" / "embed" / "calibration.json"
 BOOKS = {"rust": ("books/rust-book.tar.gz", "src"), "docusaurus": ("books/docusaurus-docs.tar.gz", "website/docs")}
+SHARE = {"answerable": 0.5, "near": 0.2, "far": 0.3}
+"""How much each kind counts, whatever the number of its questions."""
+
+ODDS = {"book": 1.5, "selection": 0.4}
+"""How sure an answer must be: an invented one costs more than a refused one; but whoever selects a text means it."""
+CUT, TYPICAL = float(np.log(0.3 / 0.7)), float(np.log(0.8 / 0.2))
+"""Logits of the two points that fix the scale: abstaining begins at 0.3, the median answerable question has 0.8."""
 
 
-def samples(book: Book, name: str) -> list[tuple[str, bool, list[float]]]:
-    """For every question: its kind, whether it is answerable, and the features of its best passages."""
-    own = questions(SETS / f"{name}.jsonl")
+@dataclass(frozen=True)
+class Example:
+    """A question's kind and the best of each feature."""
+
+    question: str
+    kind: str
+    values: np.ndarray
+
+
+def examples(book: Book, name: str) -> list[Example]:
+    """Every question of this book's set, and questions that belong elsewhere."""
     rng = random.Random(0)
     other = [q["question"] for n in BOOKS if n != name for q in questions(SETS / f"{n}.jsonl") if q["answers"]]
     clinc = json.loads(next(unpack("clinc_dev.tgz").rglob("data_dev.json")).read_text("utf-8"))
     everyday = [row[0] for rows in clinc.values() for row in rows]
-    asked = [(q["question"], "answerable" if q["answers"] else "near", q["answers"]) for q in own]
-    asked += [(q, "far", []) for q in rng.sample(other, 60) + rng.sample(everyday, 60)]
-    return [row for question, kind, gold in asked for row in features_of(book, question, kind, gold)]
+    asked = [(q["question"], "answerable" if q["answers"] else "near") for q in questions(SETS / f"{name}.jsonl")]
+    asked += [(question, "far") for question in other + rng.sample(everyday, 60)]
+    return [Example(question, kind, evidence(book, question)) for question, kind in asked]
 
 
-def features_of(book: Book, question: str, kind: str, gold: list[dict]) -> list[tuple[str, str, bool, list[float]]]:
+def evidence(book: Book, question: str) -> np.ndarray:
     generation = book.parts.generation()
-    embedder, index, counts = book.parts.embedder, generation.index, generation.documents
+    embedder, index = book.parts.embedder, generation.index
     query = embedder.embed_query(question)
-    words = stage.weigh(question, counts)
+    words = stage.weigh(question, generation.documents)
     hits = index.search(query, question, stage.CANDIDATES, Filters())
-    ranked = stage.rank(index, query, words, hits, embedder.calibration)[:5]
-    rows = []
-    for chunk, r in zip(index.chunks([r.id for r in ranked]), ranked, strict=True):
-        values = list(stage.features(chunk, r.dense, r.sentence, words))
-        rows.append((question, kind, answers(chunk, gold), values))
-    return rows
+    ranked = stage.rank(index, query, words, hits, embedder.calibration)[: stage.JUDGED]
+    chunks = index.chunks([r.id for r in ranked])
+    rows = [stage.features(c, r.dense, r.sentence, words) for c, r in zip(chunks, ranked, strict=True)]
+    return np.max(rows, axis=0)
 
 
-def fit(x: np.ndarray, y: np.ndarray, weight: np.ndarray, ridge: float = 1.0) -> tuple[float, np.ndarray]:
-    """Weighted logistic regression by Newton's method, on standardised features."""
-    mean, spread = x.mean(0), x.std(0)
+def fit(found: list[Example], odds: float, ridge: float = 5.0) -> tuple[float, np.ndarray]:
+    """Weighted logistic regression by Newton's method on standardised features, shifted to the operating point."""
+    x = np.array([e.values for e in found])
+    y = np.array([e.kind == "answerable" for e in found], float)
+    number = Counter(e.kind for e in found)
+    weight = np.array([len(found) * SHARE[e.kind] / number[e.kind] for e in found])
+    mean, spread = x.mean(0), np.where(x.std(0) > 0, x.std(0), 1.0)
     z = np.c_[np.ones(len(x)), (x - mean) / spread]
     beta = np.zeros(z.shape[1])
     penalty = np.diag([0.0] + [ridge] * x.shape[1])
     for _ in range(50):
         p = 1 / (1 + np.exp(-z @ beta))
         gradient = z.T @ (weight * (y - p)) - penalty @ beta
-        hessian = (z * (weight * p * (1 - p))[:, None]).T @ z + penalty
-        beta += np.linalg.solve(hessian, gradient)
+        beta += np.linalg.solve((z * (weight * p * (1 - p))[:, None]).T @ z + penalty, gradient)
     slope = beta[1:] / spread
-    return float(beta[0] - slope @ mean), slope
+    bias = float(beta[0] - slope @ mean) - float(np.log(odds))
+    typical = float(np.median([bias + slope @ e.values for e in found if e.kind == "answerable"]))
+    stretch = (TYPICAL - CUT) / typical
+    return stretch * bias + CUT, stretch * slope
 
 
-def by_question(rows, scores) -> dict[str, list]:
-    """The best score of each question, by kind."""
-    best: dict[tuple[str, str], float] = {}
-    for (question, kind, _, _), score in zip(rows, scores, strict=True):
-        best[question, kind] = max(best.get((question, kind), -99.0), score)
-    kinds: dict[str, list] = {}
-    for (_, kind), score in best.items():
-        kinds.setdefault(kind, []).append(score)
-    return {kind: np.array(values) for kind, values in kinds.items()}
+def selection_examples(book: Book) -> list[Example]:
+    """CLAP NQ: a question with the passage that answers it, with one that does not, and with one from elsewhere."""
+    folder = next(unpack("clapnq.tgz").rglob("clapnq_dev_answerable.jsonl")).parent
+    kinds = {"answerable": "clapnq_dev_answerable.jsonl", "near": "clapnq_dev_unanswerable.jsonl"}
+    pairs = [(k, q["input"], q["passages"][0]["text"]) for k, file in kinds.items() for q in questions(folder / file)]
+    pairs += [("far", q, t) for (_, q, _), (_, _, t) in zip(pairs[:200], pairs[7:207], strict=True)]
+    return [Example(q, kind, selection_evidence(book, q, text)) for kind, q, text in pairs]
 
 
-def operating_point(kinds: dict[str, np.ndarray]) -> float:
-    """The logit that best parts answerable from unanswerable questions, near ones counting most."""
-    candidates = np.sort(np.concatenate(list(kinds.values())))
-    gain = [
-        2 * (kinds["answerable"] >= t).mean() + (kinds["near"] < t).mean() + 0.5 * (kinds["far"] < t).mean()
-        for t in candidates
-    ]
-    best = candidates[np.argmax(gain)]
-    return float(best)
+def selection_evidence(book: Book, question: str, text: str) -> np.ndarray:
+    embedder = book.parts.embedder
+    words = stage.weigh(question, _NoWords())
+    chunks = chunk_document(selection_document(text), embedder.count_tokens, SELECTION)[:8]
+    query = embedder.embed_query(question)
+    rows = []
+    for chunk, e in zip(chunks, embedder.embed_chunks(chunks, silent), strict=True):
+        near = float((e.sentences.astype("float32") @ query.sentence).max()) if len(e.sentences) else 0.0
+        rows.append(stage.features(chunk, float(e.vector @ query.vector), near, words))
+    return np.max(rows, axis=0)
+
+
+def by_kind(found: list[Example], bias: float, slope: np.ndarray) -> dict[str, np.ndarray]:
+    return {k: np.array([bias + slope @ e.values for e in found if e.kind == k]) for k in SHARE}
+
+
+def report(name: str, logits: dict[str, np.ndarray]) -> None:
+    pairs = logits["answerable"][:, None] > logits["near"][None, :]
+    shares = ", ".join(f"{kind} {(values < CUT).mean():.1%}" for kind, values in logits.items())
+    print(f"left out: {name}; abstains on {shares}; area under the curve against near ones {pairs.mean():.3f}")
 
 
 def main() -> None:
-    data = {name: samples(indexed(name, unpack(archive) / below), name) for name, (archive, below) in BOOKS.items()}
-    for held_out in [*BOOKS, None]:
-        train = [row for name, rows in data.items() if name != held_out for row in rows]
-        use = [row for row in train if row[2] or row[1] != "answerable"]
-        x, y = np.array([row[3] for row in use]), np.array([row[2] for row in use], float)
-        weight = np.array([{"answerable": 1.0, "near": 1.0, "far": 0.3}[row[1]] for row in use])
-        bias, slope = fit(x, y, weight)
-        logits = [bias + float(slope @ np.array(row[3])) for row in train]
-        threshold = operating_point(by_question(train, logits))
-        shift = float(np.log(0.3 / 0.7)) - threshold
-        if held_out:
-            test = data[held_out]
-            kinds = by_question(test, [bias + shift + float(slope @ np.array(row[3])) for row in test])
-            cut = float(np.log(0.3 / 0.7))
-            shares = {kind: f"{(values < cut).mean():.2f}" for kind, values in kinds.items()}
-            print(f"held out {held_out}: share that abstains {shares}")
+    data = {name: examples(indexed(name, unpack(archive) / below), name) for name, (archive, below) in BOOKS.items()}
+    for name, found in data.items():
+        report(name, by_kind(found, *fit([e for n, rows in data.items() if n != name for e in rows], ODDS["book"])))
+    selected = selection_examples(indexed("rust", unpack(BOOKS["rust"][0]) / BOOKS["rust"][1]))
+    report("every second selection", by_kind(selected[::2], *fit(selected[1::2], ODDS["selection"])))
     values = json.loads(TARGET.read_text("utf-8"))
-    values["relevance_bias"] = round(bias + shift, 4)
-    values["relevance_weights"] = [round(float(w), 4) for w in slope]
+    for name, found in {"book": [e for rows in data.values() for e in rows], "selection": selected}.items():
+        bias, slope = fit(found, ODDS[name])
+        values[name] = [round(float(weight), 4) for weight in (bias, *slope)]
+        print(name, dict(zip(("bias", *stage.FEATURES), values[name], strict=True)))
     TARGET.write_text(json.dumps(values, indent=2) + "\n", "utf-8")
-    print(dict(zip(stage.FEATURES, values["relevance_weights"], strict=True)), "bias", values["relevance_bias"])
 
 
 if __name__ == "__main__":

@@ -1,14 +1,17 @@
 """The command line: thin commands over the pipeline.
 
 Exit codes: 0 done · 1 failed, or golden questions failed · 2 bad usage or input · 3 a source cannot be used ·
-4 the index cannot serve · 5 the data directory cannot be written · 6 the embedding model is missing or altered ·
-130 interrupted.
+4 the index cannot serve, or doctor found something amiss · 5 the data directory cannot be written ·
+6 the embedding model is missing or altered · 130 interrupted.
 """
 
 from __future__ import annotations
 
 import asyncio
+import io
 import json
+import os
+import signal
 import sys
 from collections.abc import Callable, Coroutine
 from dataclasses import asdict
@@ -18,7 +21,7 @@ from typing import Any, TypeVar
 import click
 
 from glossator import __version__
-from glossator.core.errors import GlossatorError, SourceError
+from glossator.core.errors import GlossatorError, QuestionError
 from glossator.core.settings import load_settings
 from glossator.core.types import Filters
 
@@ -140,7 +143,7 @@ def serve(host: str | None, port: int | None, workers: int, data_dir: Path | Non
     """Serve the book over HTTP."""
     from glossator.serve.run import run_server
 
-    run_server(load_settings(data_dir=data_dir, host=host, port=port), workers, json_log=as_json)
+    run_server(load_settings(data_dir=data_dir, host=host, port=port), workers, quiet=as_json)
 
 
 def _parts(data_dir: Path | None) -> Any:
@@ -154,16 +157,18 @@ def _made(filters: dict[str, str | None]) -> Filters:
 
 
 def _selection(name: str | None) -> str | None:
+    """The selection's very characters: line ends stay as they are, for citations count them."""
     if name is None:
         return None
     try:
-        return sys.stdin.read() if name == "-" else Path(name).read_text("utf-8")
-    except OSError as error:
-        raise SourceError(
-            f"{name} cannot be read ({error.strerror}).", "Give a text file, or - for standard input."
-        ) from None
+        return (sys.stdin.buffer.read() if name == "-" else Path(name).read_bytes()).decode("utf-8")
     except UnicodeDecodeError:
-        raise SourceError(f"{name} is not UTF-8 text.", "Save it as UTF-8.") from None
+        raise QuestionError(f"{name} is not UTF-8 text.", "Save it as UTF-8.") from None
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise QuestionError(
+            f"{name} cannot be read ({reason}).", "Give a text file, or - for standard input."
+        ) from None
 
 
 def _run(work: Coroutine[Any, Any, T]) -> T:
@@ -176,17 +181,36 @@ def _print(value: Any) -> None:
 
 def main() -> None:
     """Run a command; an error of ours is one line and an exit code."""
+    signal.signal(signal.SIGINT, _interrupt)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
     try:
-        cli.main(standalone_mode=False)
+        cli.main(prog_name="glossator", standalone_mode=False)
     except GlossatorError as error:
-        click.echo(f"glossator: {error}", err=True)
-        sys.exit(error.exit_code)
-    except click.ClickException as error:
+        _fail(str(error), error.exit_code)
+    except click.exceptions.NoArgsIsHelpError as error:
         error.show()
         sys.exit(2)
-    except (KeyboardInterrupt, click.Abort):
-        click.echo("glossator: interrupted.", err=True)
-        sys.exit(130)
+    except click.ClickException as error:
+        context = getattr(error, "ctx", None)
+        _fail(f"{error.format_message()} Try `{context.command_path if context else 'glossator'} --help`.", 2)
     except BrokenPipeError:
-        sys.stderr.close()
-        sys.exit(1)
+        # Whoever read our output has left; nothing may be written to it any more, not even at exit.
+        os._exit(1)
+
+
+def _fail(message: str, code: int) -> None:
+    from glossator.terminal import visible
+
+    click.echo(f"glossator: {visible(message)}", err=True)
+    sys.exit(code)
+
+
+def _interrupt(_signal: int, _frame: object) -> None:
+    """Leave at once: work goes on in threads that would be waited for, and what is half done harms nothing."""
+    from glossator.terminal import show_cursor
+
+    show_cursor()
+    click.echo("glossator: interrupted.", err=True)
+    os._exit(130)

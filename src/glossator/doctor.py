@@ -24,20 +24,23 @@ class Finding:
 
 def examine(settings: Settings) -> list[Finding]:
     """Look at everything that an answer needs."""
-    findings = [_data_dir(settings)]
-    fingerprint = ""
     try:
         embedder = make_embedder(settings)
-        fingerprint = embedder.fingerprint
         length = len(embedder.embed_query("doctor").vector)
-        reason = "GLOSSATOR_EMBEDDER is not set" if settings.embedder == "local" else "set by GLOSSATOR_EMBEDDER"
-        findings.append(Finding("embeddings", f"{fingerprint}, {length} dimensions", f"{reason}; it embeds"))
     except GlossatorError as error:
-        findings.append(Finding("embeddings", error.message, error.remedy, good=False))
-    findings += _index(settings, fingerprint)
-    findings.append(Finding("answers", "extractive: the book's own sentences", "no language model is configured"))
-    findings.append(Finding("storage", "Qdrant Edge and SQLite in the data directory", "no server is configured"))
-    return findings
+        model = Finding("embeddings", error.message, error.remedy, good=False)
+        index = [Finding("index", "not looked at", "it opens only with its embedding model", good=False)]
+    else:
+        reason = "the default" if settings.embedder == "local" else "set by GLOSSATOR_EMBEDDER"
+        model = Finding("embeddings", f"{embedder.fingerprint}, {length} dimensions", f"{reason}; it embeds")
+        index = _index(settings, embedder.fingerprint)
+    return [
+        _data_dir(settings),
+        model,
+        *index,
+        Finding("answers", "extractive: the book's own sentences", "no language model is configured"),
+        Finding("storage", "Qdrant Edge and SQLite in the data directory", "no server is configured"),
+    ]
 
 
 def _data_dir(settings: Settings) -> Finding:
@@ -50,21 +53,16 @@ def _data_dir(settings: Settings) -> Finding:
 
 
 def _index(settings: Settings, fingerprint: str) -> list[Finding]:
-    generations = Generations(settings.data_dir)
     try:
-        generation = generations.open(fingerprint)
+        generation = Generations(settings.data_dir).open(fingerprint)
     except GlossatorError as error:
         return [Finding("index", error.message, error.remedy, good=False)]
-    try:
-        manifest = generation.manifest
-        count = generation.index.count()
-        findings = [
-            Finding("generation", str(manifest.generation), f"made {manifest.created_at}"),
-            Finding(
-                "index", f"{manifest.documents} documents, {count} chunks", "it opens", good=count == manifest.chunks
-            ),
-        ]
-        findings += [Finding("source", s.root, f"{s.layout}, {len(s.documents)} documents") for s in manifest.sources]
-        return findings
-    finally:
-        generation.close()
+    manifest, count = generation.manifest, generation.index.count()
+    generation.close()
+    whole = count == manifest.chunks
+    state = "it opens" if whole else f"{manifest.chunks} were written: run `glossator ingest` again"
+    return [
+        Finding("generation", str(manifest.generation), f"made {manifest.created_at}"),
+        Finding("index", f"{manifest.documents} documents, {count} chunks", state, good=whole),
+        *(Finding("source", s.root, f"{s.layout}, {len(s.documents)} documents") for s in manifest.sources),
+    ]

@@ -5,11 +5,13 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Coroutine, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import fields
 from pathlib import Path
 from types import TracebackType
 from typing import Any, TypeVar
 
 from glossator import pipeline
+from glossator.core.errors import QuestionError
 from glossator.core.ports import Progress, silent
 from glossator.core.settings import load_settings
 from glossator.core.types import Answer, Document, Filters, IngestReport, Passage
@@ -76,7 +78,12 @@ def open_book(data_dir: str | Path | None = None) -> Book:
 
 
 def _filters(given: Filters | dict[str, str] | None) -> Filters:
-    return Filters(**given) if isinstance(given, dict) else given or Filters()
+    if not isinstance(given, dict):
+        return given or Filters()
+    known = [field.name for field in fields(Filters)]
+    if unknown := given.keys() - set(known):
+        raise QuestionError(f"There is no filter {', '.join(sorted(unknown))}.", f"Use {', '.join(known)}.")
+    return Filters(**given)
 
 
 def _run(work: Coroutine[Any, Any, T]) -> T:

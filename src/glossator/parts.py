@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from threading import Lock
 
@@ -21,12 +22,11 @@ class Parts:
         self.generations = generations
         self._lock = Lock()
         self._open: Generation | None = None
-        self._previous: Generation | None = None
 
     def generation(self) -> Generation:
         """The current generation; a newer one on disk is opened at once, with no restart.
 
-        The one before stays open until the next switch, for the questions that are still being answered from it.
+        The one before closes itself when the last question that is being answered from it is done.
         """
         current = self.generations.current()
         held = self._open
@@ -34,10 +34,7 @@ class Parts:
             return held
         with self._lock:
             if self._open is None or self._open.manifest.generation != self.generations.current():
-                fresh = self.generations.open(self.embedder.fingerprint)
-                if self._previous is not None:
-                    self._previous.close()
-                self._previous, self._open = self._open, fresh
+                self._open = self.generations.open(self.embedder.fingerprint)
             return self._open
 
     def word_counts(self) -> WordCounts:
@@ -46,15 +43,15 @@ class Parts:
 
     def close(self) -> None:
         """Let go of all files."""
-        for generation in (self._open, self._previous):
-            if generation is not None:
-                generation.close()
-        self._open = self._previous = None
+        with self._lock:
+            if self._open is not None:
+                self._open.close()
+            self._open = None
 
 
 class _NoWords:
-    def chunks_with(self, words: object) -> dict[str, int]:
-        return dict.fromkeys(list(words), 1)  # type: ignore[call-overload]
+    def chunks_with(self, words: Sequence[str]) -> dict[str, int]:
+        return dict.fromkeys(words, 1)
 
     def chunk_count(self) -> int:
         return 100

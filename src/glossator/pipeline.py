@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import time
 from collections.abc import Sequence
-from pathlib import Path
 
 from glossator.answer.cite import abstain, cite, cite_selection
-from glossator.answer.extractive import PASSAGES, Material, choose, is_generic, summarise
+from glossator.answer.extractive import PASSAGES, Material, choose, is_generic, points_at_text, summarise
 from glossator.core.errors import QuestionError
 from glossator.core.ports import Progress, silent
 from glossator.core.types import (
@@ -25,19 +25,22 @@ from glossator.core.types import (
 from glossator.embed.cache import KEPT_GENERATIONS, EmbeddingCache, embed_with_cache
 from glossator.evaluate.golden import Golden, Outcome, run_golden
 from glossator.ingest.changes import corpus_hash, plan_ingest
-from glossator.ingest.chunk import CHUNKER_VERSION, chunk_document
+from glossator.ingest.chunk import CHUNKER_VERSION, SELECTION, chunk_document
 from glossator.ingest.read import read_source
 from glossator.ingest.selection import selection_document
 from glossator.parts import Parts
 from glossator.retrieve import nearest_chunks, retrieve, selection_relevance, weigh
-from glossator.store.generations import FORMAT, Manifest, SourceRecord, now
+from glossator.store.generations import FORMAT, Generation, Manifest, SourceRecord, now
 
 ABSTAIN_BELOW = 0.3
 """Relevance under which the book is taken not to speak of a question; 0.3 to 0.5 is low confidence."""
 
+ABSTAIN_BELOW_POINTING = 0.1
+"""The same for a selection when the question points at it."""
+
 MAX_QUESTION, MAX_SELECTION, MAX_TOP_K = 32_000, 64_000, 100
 EVERYTHING = Filters()
-SELECTION_CHUNKS = 8
+SELECTION_CHUNKS = 24
 """Chunks of a selection that are embedded while the reader waits; a longer one is narrowed by its words first."""
 
 
@@ -51,7 +54,7 @@ async def ingest(
 def _ingest(parts: Parts, sources: Sequence[str], base_url: str | None, only: bool, progress: Progress) -> IngestReport:
     started = time.monotonic()
     max_bytes = int(parts.settings.max_file_mb * 1_000_000)
-    books = {str(Path(source).resolve()): read_source(source, base_url, max_bytes) for source in sources}
+    books = {os.path.realpath(source): read_source(source, base_url, max_bytes) for source in sources}
     skipped = tuple(skip for book in books.values() for skip in book.skipped)
     with parts.generations.ingesting():
         before = parts.generations.latest()
@@ -80,14 +83,11 @@ def _ingest(parts: Parts, sources: Sequence[str], base_url: str | None, only: bo
 
 async def search(parts: Parts, question: str, top_k: int = 5, filters: Filters = EVERYTHING) -> Retrieved:
     """The best passages for a question."""
-    question = checked_question(question)
-    if not 1 <= top_k <= MAX_TOP_K:
-        raise QuestionError(f"top_k is {top_k}.", f"Give a number from 1 to {MAX_TOP_K}.")
-    return await asyncio.to_thread(_search, parts, question, top_k, filters)
+    return await asyncio.to_thread(_search, parts, checked_question(question), checked_top_k(top_k), filters)
 
 
-def _search(parts: Parts, question: str, top_k: int, filters: Filters) -> Retrieved:
-    book = parts.generation()
+def _search(parts: Parts, question: str, top_k: int, filters: Filters, book: Generation | None = None) -> Retrieved:
+    book = book or parts.generation()
     return retrieve(parts.embedder, book.index, book.documents, question, top_k, filters, book.manifest.generation)
 
 
@@ -99,16 +99,18 @@ async def ask(
     filters: Filters = EVERYTHING,
 ) -> Answer:
     """Sentences of the book that answer a question, each cited; or an abstention."""
+    question = checked_question(question)
     if selected_text is not None:
-        return await asyncio.to_thread(_ask_selection, parts, checked_question(question), selected_text)
-    found = await search(parts, question, top_k, filters)
-    return await asyncio.to_thread(_answer, parts, question.strip(), found)
+        return await asyncio.to_thread(_ask_selection, parts, question, checked_selection(selected_text))
+    return await asyncio.to_thread(_ask_book, parts, question, checked_top_k(top_k), filters)
 
 
-def _answer(parts: Parts, question: str, found: Retrieved) -> Answer:
+def _ask_book(parts: Parts, question: str, top_k: int, filters: Filters) -> Answer:
+    """Search and answer from one generation, whatever is ingested meanwhile."""
+    book = parts.generation()
+    found = _search(parts, question, top_k, filters, book)
     if found.relevance < ABSTAIN_BELOW:
         return abstain(question, found.passages, Mode.NO_RESULTS, found.relevance)
-    book = parts.generation()
     vectors = book.index.sentence_vectors([item.chunk for item in found.found])
     material = [Material(f.chunk, v, f.passage.score) for f, v in zip(found.found, vectors, strict=True)]
     quotes = choose(weigh(question, book.documents).weights, found.query.sentence, material)
@@ -121,8 +123,8 @@ def _answer(parts: Parts, question: str, found: Retrieved) -> Answer:
 def _ask_selection(parts: Parts, question: str, selection: str) -> Answer:
     """Only the selection is read: nothing here can reach the rest of the book."""
     words = weigh(question, parts.word_counts())
-    document = selection_document(checked_selection(selection))
-    chunks = nearest_chunks(chunk_document(document, parts.embedder.count_tokens), words, SELECTION_CHUNKS)
+    document = selection_document(selection)
+    chunks = nearest_chunks(chunk_document(document, parts.embedder.count_tokens, SELECTION), words, SELECTION_CHUNKS)
     embedded = parts.embedder.embed_chunks(chunks, silent)
     if is_generic(question):
         quotes = summarise(
@@ -130,12 +132,13 @@ def _ask_selection(parts: Parts, question: str, selection: str) -> Answer:
         )
         return cite_selection(question, quotes, 1.0)
     query = parts.embedder.embed_query(question)
-    scores = selection_relevance(chunks, embedded, query, words, parts.embedder.calibration)
-    if max(scores, default=0.0) < ABSTAIN_BELOW:
-        return abstain(question, (), Mode.SELECTED_TEXT, max(scores, default=0.0))
+    scores, overall = selection_relevance(chunks, embedded, query, words, parts.embedder.calibration.selection)
+    if overall < (ABSTAIN_BELOW_POINTING if points_at_text(question) else ABSTAIN_BELOW):
+        return abstain(question, (), Mode.SELECTED_TEXT, overall)
     material = [Material(c, e.sentences.astype("float32"), s) for c, e, s in zip(chunks, embedded, scores, strict=True)]
+    material.sort(key=lambda item: -item.relevance)
     quotes = choose(words.weights, query.sentence, material)
-    return cite_selection(question, quotes, max(scores)) if quotes else abstain(question, (), Mode.SELECTED_TEXT, 0.0)
+    return cite_selection(question, quotes, overall) if quotes else abstain(question, (), Mode.SELECTED_TEXT, 0.0)
 
 
 async def evaluate(parts: Parts, questions: list[Golden]) -> list[Outcome]:
@@ -164,7 +167,7 @@ def checked_question(question: str) -> str:
         raise QuestionError("The question is empty.", "Ask something.")
     if len(question) > MAX_QUESTION:
         raise QuestionError(f"The question has {len(question):,} characters.", f"Keep it within {MAX_QUESTION:,}.")
-    return question
+    return _checked_text(question, "question")
 
 
 def checked_selection(selection: str) -> str:
@@ -173,4 +176,20 @@ def checked_selection(selection: str) -> str:
         raise QuestionError("The selection is empty.", "Select some text, or ask the whole book.")
     if len(selection) > MAX_SELECTION:
         raise QuestionError(f"The selection has {len(selection):,} characters.", f"Keep it within {MAX_SELECTION:,}.")
-    return selection
+    return _checked_text(selection, "selection")
+
+
+def checked_top_k(top_k: int) -> int:
+    """How many passages, within bounds."""
+    if not 1 <= top_k <= MAX_TOP_K:
+        raise QuestionError(f"top_k is {top_k}.", f"Give a number from 1 to {MAX_TOP_K}.")
+    return top_k
+
+
+def _checked_text(text: str, name: str) -> str:
+    """Half a character (a lone surrogate) is no text: no model and no file can take it."""
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        raise QuestionError(f"The {name} is not valid Unicode text.", "Send it as UTF-8.") from None
+    return text

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from glossator.core.ports import Calibration, Embedder, VectorIndex, WordCounts
 from glossator.core.types import Chunk, Embedding, Filters, Found, Hit, Passage, QueryEmbedding, Retrieved
-from glossator.core.words import WordFinder, content_words
+from glossator.core.words import WordFinder, content_words, neighbours
 
 CANDIDATES = 100
 """How many each search gives to the fusion."""
@@ -19,7 +19,13 @@ RESCORED = 50
 LONGEST_QUESTION = 2000
 """Characters of a question that retrieval looks at: its beginning and its end."""
 
-FEATURES = ("dense", "sentence", "coverage", "unknown", "window")
+JUDGED = 5
+"""How many of the best passages tell whether the book speaks of a question."""
+
+NEAR = 30
+"""Two words stand together if they begin within so many characters of each other."""
+
+FEATURES = ("dense", "sentence", "coverage", "unknown", "window", "length", "coverage*length", "phrases", "together")
 """What relevance is judged by; `features` says what each one is."""
 
 
@@ -30,10 +36,16 @@ class QuestionWords:
     weights: dict[str, float]
     heaviest: float
     unknown: float
+    phrases: tuple[tuple[str, str], ...]
+    finder: WordFinder
 
     @property
     def total(self) -> float:
         return sum(self.weights.values()) or 1.0
+
+    def present(self, text: str) -> set[str]:
+        """Which of the question's words stand in a text."""
+        return {stem for _, stem in self.finder.find(text)}
 
 
 def retrieve(
@@ -51,9 +63,13 @@ def retrieve(
     words = weigh(question, counts)
     hits = index.search(query, question, CANDIDATES, filters)
     ranked = rank(index, query, words, hits, embedder.calibration)
-    found = [_found(chunk, r, words, embedder.calibration) for chunk, r in _distinct(index, ranked, max(top_k, 5))]
-    relevance = max((item.passage.score for item in found[:5]), default=0.0)
-    return Retrieved(tuple(found[:top_k]), relevance, query, generation)
+    best = _distinct(index, ranked, max(top_k, JUDGED))
+    evidence = [features(chunk, r.dense, r.sentence, words) for chunk, r in best]
+    found = [
+        Found(_passage(chunk, relevance(values, embedder.calibration.book)), chunk)
+        for (chunk, _), values in zip(best, evidence, strict=True)
+    ]
+    return Retrieved(tuple(found[:top_k]), together(evidence, embedder.calibration.book), query, generation)
 
 
 def shorten(question: str) -> str:
@@ -69,7 +85,7 @@ def weigh(question: str, counts: WordCounts) -> QuestionWords:
     found = counts.chunks_with(stems)
     weights = {word: _idf(found[word], total) for word in stems}
     unknown = sum(weights[word] for word in stems if not found[word])
-    return QuestionWords(weights, _idf(0, total), unknown)
+    return QuestionWords(weights, _idf(0, total), unknown, tuple(neighbours(question)), WordFinder(stems))
 
 
 def _idf(chunks: int, total: int) -> float:
@@ -112,22 +128,23 @@ def _best_coverage(index: VectorIndex, words: QuestionWords, hits: Sequence[Hit]
     if best is None or not words.weights:
         return 0.0
     chunk = index.chunks([best.id])[0]
-    present = {stem for _, stem in WordFinder(tuple(words.weights)).find(f"{chunk.context}\n{chunk.text}")}
-    return len(present) / len(words.weights)
+    return len(words.present(f"{chunk.context}\n{chunk.text}")) / len(words.weights)
 
 
 def _distinct(index: VectorIndex, ranked: Sequence[Ranked], wanted: int) -> list[tuple[Chunk, Ranked]]:
     """The best chunks, each text once."""
-    best = ranked[: wanted + 10]
     chosen: dict[str, tuple[Chunk, Ranked]] = {}
-    for chunk, r in zip(index.chunks([r.id for r in best]), best, strict=True):
-        chosen.setdefault(chunk.text, (chunk, r))
+    for start in range(0, len(ranked), wanted):
+        group = ranked[start : start + wanted]
+        for chunk, r in zip(index.chunks([r.id for r in group]), group, strict=True):
+            chosen.setdefault(chunk.text, (chunk, r))
+        if len(chosen) >= wanted:
+            break
     return list(chosen.values())[:wanted]
 
 
-def _found(chunk: Chunk, ranked: Ranked, words: QuestionWords, calibration: Calibration) -> Found:
-    score = relevance(features(chunk, ranked.dense, ranked.sentence, words), calibration)
-    passage = Passage(
+def _passage(chunk: Chunk, score: float) -> Passage:
+    return Passage(
         chunk_id=chunk.chunk_id,
         document_id=chunk.document_id,
         url=chunk.url,
@@ -141,7 +158,6 @@ def _found(chunk: Chunk, ranked: Ranked, words: QuestionWords, calibration: Cali
         text=chunk.text,
         score=round(score, 4),
     )
-    return Found(passage, chunk)
 
 
 def features(chunk: Chunk, dense: float, sentence: float, words: QuestionWords) -> tuple[float, ...]:
@@ -152,17 +168,37 @@ def features(chunk: Chunk, dense: float, sentence: float, words: QuestionWords) 
     coverage   share of the question's words, by weight, in the chunk or its headings
     unknown    share of the question's words that stand nowhere in the book
     window     the most weight of question words within two neighbouring sentences and the headings
+    length     logarithm of the number of question words: a long question is rarely covered whole
+    phrases    share of the question's neighbouring words that also stand together here
+    together   how many of them do
     """
-    finder = WordFinder(tuple(words.weights))
-    above = {stem for _, stem in finder.find(chunk.context)}
-    places = finder.find(chunk.text)
-    everywhere = above | {stem for _, stem in places}
+    above = words.present(chunk.context)
+    places = words.finder.find(chunk.text)
+    coverage = _weight(words, above | {stem for _, stem in places}) / words.total
+    length = math.log(max(1, len(words.weights)))
+    whole = sum(_stand_together(pair, places, words.finder.find(chunk.context)) for pair in words.phrases)
     return (
         dense,
         sentence,
-        _weight(words, everywhere) / words.total,
+        coverage,
         words.unknown / words.total,
         _window(chunk, above, places, words) / words.heaviest,
+        length,
+        coverage * length,
+        whole / len(words.phrases) if words.phrases else 0.5,
+        min(whole, 3.0),
+    )
+
+
+def _stand_together(pair: tuple[str, str], *texts: list[tuple[int, str]]) -> bool:
+    first, second = pair
+    return any(
+        abs(here - there) <= NEAR
+        for places in texts
+        for here, word in places
+        if word == first
+        for there, other in places
+        if other == second
     )
 
 
@@ -178,22 +214,26 @@ def _weight(words: QuestionWords, present: set[str]) -> float:
     return sum(words.weights[stem] for stem in present)
 
 
-def relevance(values: Sequence[float], calibration: Calibration) -> float:
+def relevance(values: Sequence[float], model: Sequence[float]) -> float:
     """A probability from the features."""
-    logit = calibration.relevance_bias + sum(
-        weight * value for weight, value in zip(calibration.relevance_weights, values, strict=True)
-    )
+    logit = sum(weight * value for weight, value in zip(model, (1.0, *values), strict=True))
     return 1.0 / (1.0 + math.exp(-max(-30.0, min(30.0, logit))))
+
+
+def together(evidence: Sequence[Sequence[float]], model: Sequence[float]) -> float:
+    """How sure the best passages together make it that the book speaks of a question: the best of each feature."""
+    if not evidence:
+        return 0.0
+    return relevance([max(values) for values in zip(*evidence[:JUDGED], strict=True)], model)
 
 
 def nearest_chunks(chunks: Sequence[Chunk], words: QuestionWords, most: int) -> list[Chunk]:
     """At most so many chunks: those with the most weight of question words, in reading order."""
     if len(chunks) <= most:
         return list(chunks)
-    finder = WordFinder(tuple(words.weights))
 
     def weight(chunk: Chunk) -> float:
-        return _weight(words, {stem for _, stem in finder.find(chunk.text)})
+        return _weight(words, words.present(chunk.text))
 
     best = sorted(chunks, key=lambda chunk: (-weight(chunk), chunk.position))[:most]
     return sorted(best, key=lambda chunk: chunk.position)
@@ -204,14 +244,14 @@ def selection_relevance(
     embedded: Sequence[Embedding],
     query: QueryEmbedding,
     words: QuestionWords,
-    calibration: Calibration,
-) -> list[float]:
-    """How relevant each chunk of a selection is, judged as chunks of the book are."""
-    scores = []
+    model: Sequence[float],
+) -> tuple[list[float], float]:
+    """How relevant each chunk of a selection is, and all together."""
+    evidence = []
     for chunk, embedding in zip(chunks, embedded, strict=True):
         near = (
             float((embedding.sentences.astype("float32") @ query.sentence).max()) if len(embedding.sentences) else 0.0
         )
-        values = features(chunk, float(embedding.vector @ query.vector), near, words)
-        scores.append(relevance(values, calibration))
-    return scores
+        evidence.append(features(chunk, float(embedding.vector @ query.vector), near, words))
+    best_first = sorted(evidence, key=lambda values: -relevance(values, model))
+    return [relevance(values, model) for values in evidence], together(best_first, model)

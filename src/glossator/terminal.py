@@ -7,8 +7,8 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from rich.console import Console
-from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.style import Style
 from rich.table import Table
 from rich.text import Text
 
@@ -20,7 +20,18 @@ if TYPE_CHECKING:
     from glossator.doctor import Finding
     from glossator.evaluate.golden import Outcome, Summary
 
-console = Console(highlight=False)
+console = Console(highlight=False, markup=False)
+_CONTROL = dict.fromkeys([*range(32), *range(127, 160)], " ")
+
+
+def visible(text: str) -> str:
+    """A book's, file's or person's words without control characters, which could command the terminal."""
+    return text.translate(_CONTROL)
+
+
+def show_cursor() -> None:
+    """Bring back the cursor that a progress bar hid."""
+    Console(stderr=True).show_cursor()
 
 
 @contextmanager
@@ -51,40 +62,49 @@ def progress(*, enabled: bool) -> Iterator[Listener]:
 def show_report(report: IngestReport) -> None:
     """What an ingest did."""
     documents, embeddings = report.documents, report.embeddings
-    console.print(
-        f"[bold]Generation {report.generation}[/]: {documents.added} added, {documents.changed} changed,"
-        f" {documents.removed} removed, {documents.unchanged} unchanged; {report.chunks} chunks,"
-        f" {embeddings.made} embedded, {embeddings.reused} reused; {report.seconds:.1f} s"
+    counts = (
+        f": {documents.added} added, {documents.changed} changed, {documents.removed} removed,"
+        f" {documents.unchanged} unchanged; {report.chunks} chunks, {embeddings.made} embedded,"
+        f" {embeddings.reused} reused; {report.seconds:.1f} s"
     )
+    console.print(Text.assemble((f"Generation {report.generation}", "bold"), counts))
     for skip in report.skipped:
-        console.print(f"[yellow]left out[/] {escape(skip.path)}: {escape(skip.reason)}")
+        reason = visible(f" {skip.path}: {skip.reason}")
+        console.print(Text.assemble(("left out", "yellow"), reason), soft_wrap=True)
 
 
 def show_answer(answer: Answer) -> None:
     """The sentences with their numbers, then where each one stands."""
     if answer.abstained:
-        console.print(escape(answer.text))
-        if answer.suggestions:
-            console.print("[dim]Nearest sections:[/]")
-        for near in answer.suggestions:
-            console.print(
-                f"  • {escape(near.title)} › {escape(near.section)}  [dim]{escape(near.url)}[/]", soft_wrap=True
-            )
+        _show_abstention(answer)
         return
     body = Text()
     for sentence in answer.sentences:
-        body.append(sentence.text)
+        body.append(visible(sentence.text))
         for number in sentence.citations:
-            url = answer.citations[number - 1].url
-            body.append(f" [{number}]", style=f"cyan link {url}" if url else "cyan")
+            url = visible(answer.citations[number - 1].url)
+            body.append(f" [{number}]", style=Style(color="cyan", link=url or None))
         body.append(" ")
     console.print(body)
     console.print()
     for citation in answer.citations:
-        place = " › ".join(dict.fromkeys(part for part in (citation.title, citation.section) if part))
+        place = _place(citation.title, citation.section)
         console.print(Text.assemble((f"[{citation.number}] ", "cyan"), place), soft_wrap=True)
         if citation.url:
-            console.print(Text(f"    {citation.url}", style="dim"), soft_wrap=True)
+            console.print(Text(visible(f"    {citation.url}"), style="dim"), soft_wrap=True)
+
+
+def _show_abstention(answer: Answer) -> None:
+    console.print(answer.text)
+    if answer.suggestions:
+        console.print(Text("Nearest sections:", style="dim"))
+    for near in answer.suggestions:
+        line = Text.assemble(f"  • {_place(near.title, near.section)}  ", (visible(near.url), "dim"))
+        console.print(line, soft_wrap=True)
+
+
+def _place(*names: str) -> str:
+    return visible(" › ".join(dict.fromkeys(name for name in names if name)))
 
 
 def show_passages(passages: Sequence[Passage]) -> None:
@@ -92,19 +112,22 @@ def show_passages(passages: Sequence[Passage]) -> None:
     if not passages:
         console.print("Nothing found. Loosen the filters, or ingest something first.")
     for rank, passage in enumerate(passages, 1):
-        place = " › ".join(passage.heading_path)
+        place = _place(*passage.heading_path)
         console.print(Text.assemble((f"{rank}. ", "bold"), place, (f"  {passage.score:.2f}", "cyan")))
-        console.print(Text(" ".join(passage.text.split())[:240], style="dim"))
+        console.print(Text(visible(" ".join(passage.text.split())[:240]), style="dim"))
         anchor = f"#{passage.anchor}" if passage.anchor else ""
-        console.print(Text(f"{passage.url}{anchor}", style="blue"), soft_wrap=True)
+        console.print(Text(visible(f"{passage.url}{anchor}"), style="blue"), soft_wrap=True)
 
 
 def show_findings(findings: Sequence[Finding]) -> None:
     """What doctor found."""
     table = Table(box=None, show_header=False, pad_edge=False)
+    for _ in range(4):
+        table.add_column(overflow="fold")
     for finding in findings:
         mark = Text("✓", style="green") if finding.good else Text("✗", style="red")
-        table.add_row(mark, Text(finding.topic, style="bold"), Text(finding.value), Text(finding.why, style="dim"))
+        value, why = Text(visible(finding.value)), Text(visible(finding.why), style="dim")
+        table.add_row(mark, Text(finding.topic, style="bold"), value, why)
     console.print(table)
 
 
@@ -115,7 +138,7 @@ def show_outcomes(outcomes: Sequence[Outcome], summary: Summary) -> None:
             said = "abstained" if outcome.abstained else "answered"
             rank = f"section at rank {outcome.rank}" if outcome.rank else "section not found"
             where = rank if outcome.golden.kind == "answerable" else outcome.golden.kind
-            console.print(f"[red]✗[/] {escape(outcome.golden.id)}: {said}, {where}")
+            console.print(Text.assemble(("✗", "red"), visible(f" {outcome.golden.id}: {said}, {where}")))
     rows = {
         "passed": f"{summary.passed} of {summary.questions}",
         "section in the top 5": f"{summary.section_in_top_5:.1%}",

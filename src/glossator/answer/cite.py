@@ -39,7 +39,8 @@ def cite(
 
 
 def cite_selection(question: str, quotes: Sequence[Quote], confidence: float) -> Answer:
-    """An answer from a selection: offsets are the selection's."""
+    """An answer from a selection, in its order; offsets are the selection's."""
+    quotes = sorted(quotes, key=lambda quote: quote.chunk.start + quote.span.start)
     citations = tuple(
         Citation(
             number=number,

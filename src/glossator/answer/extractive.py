@@ -12,15 +12,16 @@ from numpy.typing import NDArray
 from glossator.core.types import Chunk, Span, Vector
 from glossator.core.words import WordFinder, all_words, content_words
 
-FEWEST, MOST = 2, 5
+FEWEST, USUAL, MOST = 2, 3, 5
+"""Sentences of an answer; more than usual only when one leans on the one before."""
 PASSAGES = 5
 """How many passages the sentences may come from."""
 
 _CLOSE_TO_BEST = 0.78
 """A further sentence must score at least this share of the best one."""
 
-_PASSAGE_SHARE = 0.35
-"""How much a passage's own relevance counts for its sentences."""
+_LIKENESS, _PASSAGE, _RANK = 4.0, 0.35, 0.2
+"""What counts beside the question's words: likeness, the passage's relevance, and its place below the first."""
 
 _LEANS = re.compile(
     r"^(?:it|its|this|that|these|those|they|their|he|she|such|however|but|so|thus|therefore|hence|then|also|and|or|both"
@@ -29,6 +30,9 @@ _LEANS = re.compile(
     re.IGNORECASE,
 )
 _ENDS = re.compile(r"[.!…。！۔।][\"'”’»)\]」』）]*$")
+_POINTS = re.compile(
+    r"\b(?:this|these|those|such|here|above|the (?:text|passage|paragraph|selection))\b", re.IGNORECASE
+)
 _GENERIC = frozenset(
     """
     explain this that these summarise summarize summary sum up describe clarify simplify simple simply
@@ -74,6 +78,11 @@ def is_generic(question: str) -> bool:
     return all(word in _GENERIC for word in all_words(question))
 
 
+def points_at_text(question: str) -> bool:
+    """Whether a question points at the text before the reader ("this", "such a hand")."""
+    return bool(_POINTS.search(question))
+
+
 def choose(weights: dict[str, float], query: Vector, material: Sequence[Material]) -> list[Quote]:
     """Two to five sentences that answer the question, in reading order."""
     candidates = _candidates(weights, query, material)
@@ -111,7 +120,7 @@ def _candidates(weights: dict[str, float], query: Vector, material: Sequence[Mat
             if text in seen or not _is_sentence(text):
                 continue
             seen.add(text)
-            score = _score(text, item, float(likeness[s]), finder, weights)
+            score = _score(text, item, float(likeness[s]), finder, weights) - _RANK * m
             found.append(_Candidate(m, s, Quote(item.chunk, span, score)))
     return found
 
@@ -124,7 +133,7 @@ def _score(text: str, item: Material, likeness: float, finder: WordFinder, weigh
     covered = (sum(weights[w] for w in here) + 0.3 * sum(weights[w] for w in above)) / total
     words = len(text.split())
     shape = (0.85 if words < 6 or words > 60 else 1.0) * (1.0 if _ENDS.search(text) else 0.8)
-    return shape * (covered + 3.0 * likeness + _PASSAGE_SHARE * item.relevance)
+    return shape * (covered + _LIKENESS * likeness + _PASSAGE * item.relevance)
 
 
 def _is_sentence(text: str) -> bool:
@@ -133,9 +142,21 @@ def _is_sentence(text: str) -> bool:
 
 
 def _pick(ranked: Sequence[_Candidate]) -> list[_Candidate]:
-    best = ranked[0].quote.score
-    picked = [c for c in ranked[:MOST] if c.quote.score >= _CLOSE_TO_BEST * best][:3]
-    return picked if len(picked) >= FEWEST else list(ranked[:FEWEST])
+    """The best few that say different things."""
+    picked: list[_Candidate] = []
+    for candidate in ranked:
+        close = candidate.quote.score >= _CLOSE_TO_BEST * ranked[0].quote.score
+        if len(picked) == USUAL or (len(picked) >= FEWEST and not close):
+            break
+        if not any(_says_the_same(candidate.quote.text, other.quote.text) for other in picked):
+            picked.append(candidate)
+    return picked
+
+
+def _says_the_same(one: str, other: str) -> bool:
+    """Whether the shorter of two sentences has most of its words in common with the longer."""
+    words, others = set(content_words(one)), set(content_words(other))
+    return len(words & others) > 0.7 * min(len(words), len(others))
 
 
 def _readable(picked: list[_Candidate], everything: dict[tuple[int, int], _Candidate]) -> list[Quote]:

@@ -3,9 +3,16 @@
 from __future__ import annotations
 
 import re
+import unicodedata
+from functools import lru_cache
 from urllib.parse import quote
 
 _WORD = re.compile(r"\S+")
+_FORMULA = re.compile(r"\$[^$\s](?:[^$]*[^$\s])?\$")
+_ACCENTS = re.compile("[\u0300-\u036f\u0483-\u0489\u0591-\u05bd\u064b-\u065f\u0670]")
+_UNSPACED = "\u0e00"
+"""From here on come scripts that set no space between words, where any character may begin one."""
+
 _EXACT = 80
 """Quotes up to this length are named whole; longer ones by their first and last words."""
 
@@ -25,53 +32,65 @@ def text_fragment(page: str, start: int, end: int) -> str:
     words = [match.span() for match in _WORD.finditer(page, start, end)]
     if not words:
         return ""
-    if end - start <= _EXACT and _lands(page, page[start:end], start):
+    if end - start <= _EXACT and _lands(page, start, end):
         return _encode(page[start:end])
     for count in range(4, min(len(words), 24) + 1):
-        opening = page[start : words[count - 1][1]]
-        if not _lands(page, opening, start):
+        opening = words[count - 1][1]
+        if not _lands(page, start, opening):
             continue
         if len(words) <= count + 4:
-            return _encode(page[start:end]) if end - start <= 4 * _EXACT else _encode(opening)
-        closing = page[words[-4][0] : end]
-        after = start + len(opening)
-        if page.casefold().find(closing.casefold(), after) == words[-4][0]:
-            return f"{_encode(opening)},{_encode(closing)}"
-        return _encode(opening)
-    return _with_prefix(page, start, end)
+            return _encode(page[start : end if end - start <= 4 * _EXACT else opening])
+        closing = words[-4][0]
+        if _finds(page, closing, end, opening):
+            return f"{_encode(page[start:opening])},{_encode(page[closing:end])}"
+        return _encode(page[start:opening])
+    return _with_prefix(page, words)
 
 
-def _with_prefix(page: str, start: int, end: int) -> str:
+def _with_prefix(page: str, words: list[tuple[int, int]]) -> str:
     """A quote that stands on the page more than once is told apart by the words before it."""
-    before = _WORD.findall(page[max(0, start - 60) : start].rpartition("\n")[2])
-    for count in range(1, min(len(before), 5) + 1):
-        prefix = " ".join(before[-count:])
-        quoted = page[start:end][: 4 * _EXACT]
-        if page.casefold().find(f"{prefix} {quoted}".casefold()) == start - len(prefix) - 1:
-            return f"{_encode(prefix)}-,{_encode(quoted)}"
+    start = words[0][0]
+    end = max((stop for _, stop in words if stop - start <= 4 * _EXACT), default=words[0][1])
+    line = page.rfind("\n", 0, start) + 1
+    before = [match.start() for match in _WORD.finditer(page, max(line, start - 60), start)]
+    for prefix in reversed(before[-5:]):
+        if _lands(page, prefix, end):
+            return f"{_encode(page[prefix:start].strip())}-,{_encode(page[start:end])}"
     return ""
 
 
-def _lands(page: str, words: str, start: int) -> bool:
+def _lands(page: str, start: int, end: int) -> bool:
     """Whether a browser's search for these words stops at `start` first."""
-    pattern = re.compile(rf"(?<!\w){re.escape(words)}", re.IGNORECASE)
-    found = pattern.search(page)
-    return found is not None and found.start() == start
+    return _finds(page, start, end, 0)
+
+
+def _finds(page: str, start: int, end: int, after: int) -> bool:
+    """Whether the words `page[start:end]` are found nowhere between `after` and `start`, as browsers compare words."""
+    text, words = _folded_page(page), _fold(page[start:end])
+    found = text.find(words, len(_fold(page[:after])))
+    while found > 0 and text[found - 1].isalnum() and text[found - 1] < _UNSPACED:
+        found = text.find(words, found + 1)
+    return found == len(_fold(page[:start]))
+
+
+def _fold(text: str) -> str:
+    """Text without case and accents."""
+    if text.isascii():
+        return text.lower()
+    return _ACCENTS.sub("", unicodedata.normalize("NFKD", text)).casefold()
+
+
+_folded_page = lru_cache(maxsize=8)(_fold)
 
 
 def _without_formulas(page: str, start: int, end: int) -> tuple[int, int]:
     """The longest stretch free of formulas, which a browser shows as other characters."""
-    if "$" not in page[start:end]:
-        return start, end
-    stretches = [m.span() for m in re.finditer(r"[^$]+", page[start:end])]
-    visible = stretches[::2] if not page[start:end].startswith("$") else stretches[1::2]
-    if not visible:
-        return start, start
-    left, right = max(visible, key=lambda span: span[1] - span[0])
-    text = page[start + left : start + right]
-    left += len(text) - len(text.lstrip())
-    right -= len(text) - len(text.rstrip())
-    return start + left, start + max(left, right)
+    formulas = [match.span() for match in _FORMULA.finditer(page, start, end)]
+    begins = [start, *(stop for _, stop in formulas)]
+    ends = [*(begin for begin, _ in formulas), end]
+    left, right = max(zip(begins, ends, strict=True), key=lambda span: span[1] - span[0])
+    stretch = page[left:right]
+    return left + len(stretch) - len(stretch.lstrip()), max(left, right - len(stretch) + len(stretch.rstrip()))
 
 
 def _encode(words: str) -> str:

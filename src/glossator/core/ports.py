@@ -23,15 +23,15 @@ def silent(stage: str, done: int, total: int) -> None:
 class Calibration:
     """How one embedder's raw scores become one ranking and a 0-1 relevance (made by bench/calibrate.py).
 
-    `dense`, `sentence` and `sparse` weigh the three searches in the ranking; the `relevance_*` values are a logistic
-    model over the features that `retrieve.features` names, set so that 0.3 is where abstaining begins.
+    `dense`, `sentence` and `sparse` weigh the three searches in the ranking. `book` and `selection` are logistic models
+    over the features that `retrieve.FEATURES` names (the bias first), set so that 0.3 is where abstaining begins.
     """
 
     dense: float
     sentence: float
     sparse: float
-    relevance_bias: float
-    relevance_weights: tuple[float, ...]
+    book: tuple[float, ...]
+    selection: tuple[float, ...]
 
 
 class Embedder(Protocol):

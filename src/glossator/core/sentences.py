@@ -23,9 +23,18 @@ _ABBREVIATIONS = frozenset(
     ej sra dña núm
     """.split()
 )
+_MAY_END_A_SENTENCE = frozenset({"etc", "no", "co", "inc", "ltd", "max", "min"})
+_OPENERS = frozenset(
+    """
+    a an and as at but by for he how i if in it its no on or our she so such that the their then there these they
+    this those thus to we what when where while why with you your
+    """.split()
+)
 _DOTTED = re.compile(r"(?:^|[\s(\[])(?:[^\W\d_]\.)+[^\W\d_]?$")
 _LAST_WORD = re.compile(r"([^\W\d_]+)$")
 _LIST_MARK = re.compile(r"^\s*(?:\d{1,3}|[a-zA-Z])$")
+_INITIAL = re.compile(r"(?:^|[\s(\[])(?P<name>[^\W\d_][\w’'-]*\.?\s+)?(?P<initial>[^\W\d_])$")
+_NEXT_WORD = re.compile(r"\(?([^\W\d_]+)(\.?)")
 
 
 def split_sentences(text: str, start: int = 0, end: int | None = None) -> list[Span]:
@@ -35,7 +44,7 @@ def split_sentences(text: str, start: int = 0, end: int | None = None) -> list[S
     begin = start
     cased = any(character.isupper() for character in text[start : min(stop, start + 400)])
     for match in _BOUNDARY.finditer(text, start, stop):
-        if match["ascii"] == "." and _goes_on(text, begin, match, stop, cased):
+        if match["ascii"] and _goes_on(text, begin, match, stop, cased):
             continue
         _add(spans, text, begin, match.end())
         begin = match.end()
@@ -44,20 +53,33 @@ def split_sentences(text: str, start: int = 0, end: int | None = None) -> list[S
 
 
 def _goes_on(text: str, begin: int, match: re.Match[str], stop: int, cased: bool) -> bool:
-    """Whether a full stop belongs to an abbreviation, an initial or a list number."""
+    """Whether a mark belongs to an abbreviation, an initial or a list number, or stands within a sentence."""
     dot, after = match.start(), match.end()
-    rest = text[after : min(stop, after + 12)].lstrip()
-    if rest and (rest[0] in ",;:" or (cased and rest[0].islower())):
+    rest = text[after : min(stop, after + 24)].lstrip()
+    if rest and (rest[0] in ",;:" or (cased and rest[0].islower() and rest.split()[0].islower())):
+        return True
+    if match["ascii"] != ".":
+        return False
+    if dot - begin < 8 and _LIST_MARK.match(text[begin:dot]):
         return True
     before = text[max(begin, dot - 40) : dot]
-    if _LIST_MARK.match(text[begin:dot][:8]) and dot - begin < 8:
-        return True
     word = _LAST_WORD.search(before)
     if not word or not rest:
         return False
     if word[1].lower() in _ABBREVIATIONS:
-        return word[1].lower() not in {"etc", "no", "co", "inc", "ltd", "max", "min"} or rest[0].isdigit()
-    return bool(_DOTTED.search(before)) and word[1].isupper()
+        return word[1].lower() not in _MAY_END_A_SENTENCE or rest[0].isdigit()
+    return word[1].isupper() and (bool(_DOTTED.search(before)) or _is_initial(before, rest))
+
+
+def _is_initial(before: str, rest: str) -> bool:
+    """Whether a single capital is part of a name: `C. S. Lewis` and `Robert A. Heinlein`, but not `Plan B. Then`."""
+    found, following = _INITIAL.search(before), _NEXT_WORD.match(rest)
+    if not found or not following or not following[1][0].isupper():
+        return bool(found) and rest.startswith("(")
+    if len(following[1]) == 1 and following[2]:
+        return True
+    name = (found["name"] or "").strip()
+    return name[:1].isupper() and (len(name) == 2 or following[1].lower() not in _OPENERS)
 
 
 def _add(spans: list[Span], text: str, begin: int, end: int) -> None:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Sequence
+from itertools import pairwise
 
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)?", re.UNICODE)
+_MARKS = re.compile(r"[^\w\s'’-]+")
 _STOP = frozenset(
     """
     a about above after again against all almost also although always am among an and another any anyone
@@ -44,6 +46,15 @@ def all_words(text: str) -> list[str]:
 def content_words(text: str) -> list[str]:
     """Stems of the words that carry meaning, in order."""
     return [stem(word) for word in all_words(text) if word not in _STOP]
+
+
+def neighbours(text: str) -> list[tuple[str, str]]:
+    """Stems of words that carry meaning and stand side by side, with no mark between them."""
+    found = []
+    for part in _MARKS.split(text):
+        words = all_words(part)
+        found += [(stem(a), stem(b)) for a, b in pairwise(words) if a not in _STOP and b not in _STOP]
+    return found
 
 
 def stem(word: str) -> str:

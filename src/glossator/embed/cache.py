@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -34,18 +35,18 @@ class EmbeddingCache:
             )
         except (sqlite3.Error, OSError) as error:
             raise StorageProblem(
-                f"The embedding cache cannot be opened ({error}).", "Check the data directory."
+                f"The embedding cache cannot be opened ({error}).", f"Free some space, or delete {path}."
             ) from None
 
     def get(self, keys: Sequence[bytes], generation: int) -> dict[bytes, Embedding]:
         """The embeddings that are there, marked as used by this generation."""
         found: dict[bytes, Embedding] = {}
-        for key in keys:
-            row = self._db.execute("SELECT vector, sentences FROM embeddings WHERE key = ?", (key,)).fetchone()
-            if row:
-                vector = np.frombuffer(row[0], np.float32)
-                found[key] = Embedding(vector, np.frombuffer(row[1], np.float16).reshape(-1, len(vector)))
         with self._transaction():
+            for key in keys:
+                row = self._db.execute("SELECT vector, sentences FROM embeddings WHERE key = ?", (key,)).fetchone()
+                if row:
+                    vector = np.frombuffer(row[0], np.float32)
+                    found[key] = Embedding(vector, np.frombuffer(row[1], np.float16).reshape(-1, len(vector)))
             self._db.executemany(
                 "UPDATE embeddings SET generation = ? WHERE key = ?", [(generation, key) for key in found]
             )
@@ -68,26 +69,17 @@ class EmbeddingCache:
     def __exit__(self, *_error: object) -> None:
         self._db.close()
 
-    def _transaction(self) -> _Transaction:
-        return _Transaction(self._db)
-
-
-class _Transaction:
-    """One transaction; a failure to write says so in our own terms."""
-
-    def __init__(self, db: sqlite3.Connection) -> None:
-        self._db = db
-
-    def __enter__(self) -> None:
-        self._db.execute("BEGIN IMMEDIATE")
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _trace: object) -> None:
+    @contextmanager
+    def _transaction(self) -> Iterator[None]:
+        """One transaction; a failure says so in our own terms."""
         try:
-            self._db.execute("COMMIT" if error is None else "ROLLBACK")
-        except sqlite3.Error as failure:
-            error = error or failure
-        if isinstance(error, sqlite3.Error):
-            raise StorageProblem(f"The embedding cache cannot be written ({error}).", "Free some disk space.") from None
+            with self._db:
+                self._db.execute("BEGIN IMMEDIATE")
+                yield
+        except sqlite3.Error as error:
+            raise StorageProblem(
+                f"The embedding cache cannot be used ({error}).", "Free some disk space and run it again."
+            ) from None
 
 
 def embed_with_cache(

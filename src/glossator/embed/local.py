@@ -73,13 +73,17 @@ class LocalEmbedder:
     def calibration(self) -> Calibration:
         """Fitted for the built-in model; another model starts from the same values."""
         values = json.loads(resources.files("glossator.embed").joinpath("calibration.json").read_text("utf-8"))
-        return Calibration(**{**values, "relevance_weights": tuple(values["relevance_weights"])})
+        return Calibration(**(values | {name: tuple(values[name]) for name in ("book", "selection")}))
 
     @cached_property
     def _tokenizer(self) -> tokenizers.Tokenizer:
         from tokenizers import Tokenizer
 
-        tokenizer = Tokenizer.from_file(str(self._folder / "tokenizer.json"))
+        file = self._folder / "tokenizer.json"
+        try:
+            tokenizer = Tokenizer.from_file(str(file))
+        except Exception as error:  # tokenizers raises bare exceptions
+            raise ModelProblem(f"{file} is not a tokenizer that can be read.", "Give another file.") from error
         tokenizer.no_padding()
         tokenizer.no_truncation()
         return tokenizer
@@ -100,9 +104,11 @@ class LocalEmbedder:
         options.intra_op_num_threads = threads
         options.inter_op_num_threads = 1
         options.enable_cpu_mem_arena = False
-        return onnxruntime.InferenceSession(
-            str(self._folder / "model.onnx"), options, providers=["CPUExecutionProvider"]
-        )
+        file = self._folder / "model.onnx"
+        try:
+            return onnxruntime.InferenceSession(str(file), options, providers=["CPUExecutionProvider"])
+        except Exception as error:  # onnxruntime raises its own kinds for every way a file can be wrong
+            raise ModelProblem(f"{file} is not a model that can be run.", "Give another file.") from error
 
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
         """Tokens without the special ones."""

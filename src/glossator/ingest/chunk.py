@@ -8,9 +8,21 @@ from dataclasses import dataclass
 from glossator.core.sentences import split_sentences
 from glossator.core.types import Block, BlockKind, Chunk, Document, Span
 
-CHUNKER_VERSION = 1
-TARGET_TOKENS = 350
-MAX_TOKENS = 400
+CHUNKER_VERSION = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Size:
+    """How many tokens a chunk should have, and how many at most."""
+
+    target: int
+    limit: int
+
+
+BOOK = Size(350, 400)
+SELECTION = Size(60, 90)
+"""A selection is read closely: smaller chunks tell better where in it an answer stands."""
+
 
 CountTokens = Callable[[Sequence[str]], list[int]]
 _PROSE = (BlockKind.PARAGRAPH, BlockKind.ITEM)
@@ -35,11 +47,11 @@ class _Section:
     blocks: tuple[Block, ...]
 
 
-def chunk_document(document: Document, count_tokens: CountTokens) -> list[Chunk]:
+def chunk_document(document: Document, count_tokens: CountTokens, size: Size = BOOK) -> list[Chunk]:
     """Chunks in reading order; each one's text is a slice of the document's."""
     chunks: list[Chunk] = []
     for section in _sections(document):
-        for group in _pack(_units(document.text, section.blocks, count_tokens)):
+        for group in _pack(_units(document.text, section.blocks, count_tokens, size.limit), size):
             chunks.append(_chunk(document, section, group, len(chunks)))
     return chunks
 
@@ -67,12 +79,12 @@ def _path(document: Document, stack: list[tuple[int, str]]) -> tuple[str, ...]:
     return tuple(dict.fromkeys((document.title, *(text for _, text in stack))))
 
 
-def _units(text: str, blocks: Sequence[Block], count_tokens: CountTokens) -> list[_Unit]:
+def _units(text: str, blocks: Sequence[Block], count_tokens: CountTokens, limit: int) -> list[_Unit]:
     sizes = count_tokens([text[block.start : block.end] for block in blocks])
     units: list[_Unit] = []
     for block, size in zip(blocks, sizes, strict=True):
         start = text.rfind("\n", 0, block.start) + 1 if block.kind is BlockKind.ITEM else block.start
-        if size <= MAX_TOKENS or block.kind not in _PROSE:
+        if size <= limit or block.kind not in _PROSE:
             units.append(_Unit(start, block.end, size, block))
             continue
         spans = split_sentences(text, block.start, block.end)
@@ -82,21 +94,27 @@ def _units(text: str, blocks: Sequence[Block], count_tokens: CountTokens) -> lis
     return units
 
 
-def _pack(units: Sequence[_Unit]) -> Iterator[list[_Unit]]:
+def _pack(units: Sequence[_Unit], size: Size) -> Iterator[list[_Unit]]:
     """Even groups near the target: a section a little too long becomes two halves, not one and a scrap."""
-    total = sum(unit.tokens for unit in units)
-    parts = max(1, -(-total // TARGET_TOKENS)) if total > MAX_TOKENS else 1
-    goal = total / parts
+    left = sum(unit.tokens for unit in units)
+    goal = _share(left, size)
     group: list[_Unit] = []
-    size = 0
+    tokens = 0
     for unit in units:
-        if group and (size + unit.tokens > MAX_TOKENS or size + unit.tokens / 2 > goal):
+        if group and (tokens + unit.tokens > size.limit or tokens + unit.tokens / 2 > goal):
             yield group
-            group, size = [], 0
+            left -= tokens
+            goal = _share(left, size)
+            group, tokens = [], 0
         group.append(unit)
-        size += unit.tokens
+        tokens += unit.tokens
     if group:
         yield group
+
+
+def _share(tokens: int, size: Size) -> float:
+    """The size of each group if so many tokens are dealt out evenly."""
+    return tokens / -(-tokens // size.target) if tokens > size.limit else tokens
 
 
 def _chunk(document: Document, section: _Section, group: list[_Unit], position: int) -> Chunk:

@@ -12,6 +12,9 @@ from glossator.core.types import Block, BlockKind
 MAX_DEPTH = 150
 """Deeper markup is read as flat text: no page nests so far, only an attack does."""
 
+MAX_NESTING = 500
+"""Tags below this are dropped before parsing: a parser's work can grow with the square of the nesting."""
+
 MAX_HEADING = 200
 """A longer "heading" is a paragraph that happens to stand above a line of dashes."""
 
@@ -34,8 +37,19 @@ _INLINE = frozenset(
     small span strike strong sub sup time tt u var wbr math
     """.split()
 )
+_MATH_CLASSES = frozenset({"math", "katex", "katex-display", "MathJax", "arithmatex"})
+_DO_NOT_NEST = frozenset(
+    """
+    area base br col embed hr img input link meta source track wbr
+    p li dt dd tr td th thead tbody tfoot option optgroup rp rt
+    """.split()
+)
+_TAG = re.compile(r"<(/?)([a-zA-Z][^\s/<>]*)[^<>]*>")
 _HEADINGS = {f"h{level}": level for level in range(1, 7)}
 _MAIN = ("main article", "article", "main", "[role=main]", "div.body", "div.document", "#content", "body")
+_LISTING_TABLE = frozenset({"highlighttable", "rouge-table", "codehilitetable"})
+_NOT_CODE = "button, .linenos, .lineno, .linenodiv, .boring"
+_NOT_DISPLAYED = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden", re.IGNORECASE)
 _SPACE = re.compile(r"\s+")
 _CODE_CLASS = re.compile(r"(?:language|lang|highlight|sourceCode)-([\w+#.-]+)")
 _INVISIBLE = re.compile("[\u00ad\u200b\u2060\ufeff\u0000]")
@@ -52,14 +66,28 @@ class Extracted:
 
 def extract(html: str) -> Extracted:
     """Read the main part of a page."""
-    tree = LexborHTMLParser(html)
-    root = next((node for rule in _MAIN if (node := tree.css_first(rule)) is not None), None)
+    tree = LexborHTMLParser(_flattened(html))
+    root = next((found[0] for rule in _MAIN if len(found := tree.css(rule)) == 1), None)
     writer = _Writer()
     if root is not None:
         _walk(root, writer, 0)
         writer.finish()
     text = "".join(writer.parts)
     return Extracted(_title(tree, text, writer.blocks), text, tuple(writer.blocks))
+
+
+def _flattened(html: str) -> str:
+    """The page without the tags that are nested too deep."""
+    depth = 0
+
+    def keep(tag: re.Match[str]) -> str:
+        nonlocal depth
+        if tag[2].lower() in _DO_NOT_NEST or tag[0].endswith("/>"):
+            return tag[0]
+        before, depth = depth, max(0, depth + (-1 if tag[1] else 1))
+        return tag[0] if max(before, depth) <= MAX_NESTING else " "
+
+    return _TAG.sub(keep, html) if html.count("<") > MAX_NESTING else html
 
 
 def _title(tree: LexborHTMLParser, text: str, blocks: list[Block]) -> str:
@@ -124,6 +152,7 @@ class _Writer:
 def _walk(node: LexborNode, writer: _Writer, depth: int) -> None:
     """Write a node's children in reading order."""
     if depth > MAX_DEPTH:
+        _remove(node, ", ".join((*_UNSEEN, "[hidden]")))
         writer.inline.append(_clean(node.text(separator=" ")))
         return
     for child in node.iter(include_text=True):
@@ -131,6 +160,11 @@ def _walk(node: LexborNode, writer: _Writer, depth: int) -> None:
             writer.inline.append(_clean(child.text(deep=True)))
         elif child.is_element_node and not _hidden(child):
             _element(child, writer, depth + 1)
+
+
+def _remove(node: LexborNode, rule: str) -> None:
+    for found in node.css(rule):
+        found.decompose()
 
 
 def _element(node: LexborNode, writer: _Writer, depth: int) -> None:
@@ -144,9 +178,9 @@ def _element(node: LexborNode, writer: _Writer, depth: int) -> None:
     elif tag == "pre":
         writer.flush()
         _code(node, writer)
-    elif tag == "table":
+    elif tag == "table" and not _LISTING_TABLE & _classes(node):
         writer.flush()
-        _table(node, writer)
+        _table(node, writer, depth)
     elif tag == "img":
         _image(node, writer)
     elif tag in ("br", "hr"):
@@ -155,6 +189,7 @@ def _element(node: LexborNode, writer: _Writer, depth: int) -> None:
         writer.flush()
         _list(node, writer, depth, ordered=tag == "ol")
     elif tag in _INLINE:
+        writer.anchor = _target(node) or writer.anchor
         _walk(node, writer, depth)
     else:
         _container(node, writer, depth)
@@ -169,12 +204,16 @@ def _container(node: LexborNode, writer: _Writer, depth: int) -> None:
     writer.flush()
 
 
+def _target(node: LexborNode) -> str:
+    """The name under which a link can reach an anchor that stands in the text."""
+    return node.id or node.attributes.get("name") or "" if node.tag == "a" else ""
+
+
 def _heading(node: LexborNode, writer: _Writer, level: int) -> None:
-    inner = node.css_first("[id]")
-    anchor = node.id or (inner.id if inner is not None else "") or writer.anchor
+    inner = node.css_first("[id], a[name]")
+    anchor = node.id or (inner is not None and (inner.id or _target(inner))) or writer.anchor
     writer.anchor = ""
-    for mark in node.css("." + ",.".join(_UNSEEN_CLASSES)):
-        mark.decompose()
+    _remove(node, "." + ", .".join(_UNSEEN_CLASSES))
     text = _SPACE.sub(" ", _clean(node.text())).strip().removesuffix("¶").removesuffix("#").strip()
     if len(text) > MAX_HEADING:
         writer.block(BlockKind.PARAGRAPH, text)
@@ -183,6 +222,9 @@ def _heading(node: LexborNode, writer: _Writer, level: int) -> None:
 
 
 def _code(node: LexborNode, writer: _Writer) -> None:
+    _remove(node, _NOT_CODE)
+    for line_end in node.css("br"):
+        line_end.replace_with("\n")
     code = _INVISIBLE.sub("", node.text()).strip("\n").rstrip()
     if not code.strip():
         return
@@ -202,20 +244,20 @@ def _language(node: LexborNode) -> str:
     return ""
 
 
-def _table(node: LexborNode, writer: _Writer) -> None:
-    caption = node.css_first("caption")
-    if caption is not None:
-        writer.block(BlockKind.PARAGRAPH, _cell(caption))
-    for row in node.css("tr"):
-        cells = [_cell(cell) for cell in row.iter() if cell.tag in ("td", "th")]
+def _table(node: LexborNode, writer: _Writer, depth: int) -> None:
+    parts = [part for part in node.iter() if not _hidden(part)]
+    for caption in (part for part in parts if part.tag == "caption"):
+        writer.block(BlockKind.PARAGRAPH, _cell(caption, depth))
+    for row in (row for part in parts for row in (part.iter() if part.tag != "tr" else [part])):
+        cells = [_cell(cell, depth) for cell in row.iter() if cell.tag in ("td", "th") and not _hidden(cell)]
         if any(cells):
             writer.block(BlockKind.ROW, " | ".join(cells))
 
 
-def _cell(node: LexborNode) -> str:
+def _cell(node: LexborNode, depth: int) -> str:
     """A cell's text on one line."""
     inner = _Writer()
-    _walk(node, inner, 0)
+    _walk(node, inner, depth + 1)
     inner.finish()
     return _SPACE.sub(" ", "".join(inner.parts)).strip()
 
@@ -246,11 +288,12 @@ def _image(node: LexborNode, writer: _Writer) -> None:
 def _formula(node: LexborNode, writer: _Writer) -> None:
     """TeX is kept as TeX, wherever the generator put it."""
     source = node.css_first("annotation[encoding='application/x-tex']")
-    tex = _SPACE.sub(" ", (source.text() if source is not None else node.text()).strip())
+    tex = source.text() if source is not None else node.attributes.get("alttext") or node.text()
+    tex = _SPACE.sub(" ", tex.strip())
     tex = tex.removeprefix("\\(").removesuffix("\\)").removeprefix("\\[").removesuffix("\\]").strip("$ ")
     if not tex:
         return
-    if "inline" in (node.attributes.get("class") or "") or (node.tag == "span" and "display" not in _classes(node)):
+    if _is_inline(node):
         writer.inline.append(f"${tex}$")
     else:
         writer.flush()
@@ -258,21 +301,34 @@ def _formula(node: LexborNode, writer: _Writer) -> None:
 
 
 def _is_math(node: LexborNode) -> bool:
-    return bool({"math", "katex", "katex-display", "MathJax", "arithmatex"} & _classes(node))
+    if node.tag == "script":
+        return (node.attributes.get("type") or "").startswith("math/tex")
+    return node.tag == "math" or bool(_MATH_CLASSES & _classes(node))
+
+
+def _is_inline(node: LexborNode) -> bool:
+    if node.tag == "script":
+        return "display" not in (node.attributes.get("type") or "")
+    if node.tag == "math":
+        return node.attributes.get("display") != "block"
+    return "inline" in _classes(node) or (node.tag == "span" and not {"katex-display", "block"} & _classes(node))
 
 
 def _classes(node: LexborNode) -> set[str]:
-    names = set((node.attributes.get("class") or "").split())
-    return names | {"display"} if names & {"katex-display", "block"} else names
+    return set((node.attributes.get("class") or "").split())
 
 
 def _hidden(node: LexborNode) -> bool:
-    if node.tag in _UNSEEN:
-        return True
+    if _is_math(node):
+        return False
     attributes = node.attributes
-    if "hidden" in attributes or (attributes.get("aria-hidden") == "true" and "katex" not in str(attributes)):
-        return not _is_math(node)
-    return bool(_UNSEEN_CLASSES & set((attributes.get("class") or "").split()))
+    return (
+        node.tag in _UNSEEN
+        or "hidden" in attributes
+        or attributes.get("aria-hidden") == "true"
+        or bool(_NOT_DISPLAYED.search(attributes.get("style") or ""))
+        or bool(_UNSEEN_CLASSES & _classes(node))
+    )
 
 
 def _clean(text: str | None) -> str:

@@ -5,23 +5,32 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Callable
+from datetime import date
 from itertools import pairwise
 from typing import Any
 
 import yaml
 from markdown_it import MarkdownIt
+from markdown_it.rules_core import StateCore
 from markdown_it.token import Token
 from mdit_py_plugins.dollarmath import dollarmath_plugin
 from mdit_py_plugins.footnote import footnote_plugin
 
 from glossator.core.errors import SourceError
+from glossator.ingest.files import well_formed
 
 _FRONT_MATTER = re.compile(r"\A---[ \t]*\n(.*?\n)??(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL)
 _LOOKS_LIKE_FRONT_MATTER = re.compile(r"\A---[ \t]*\n[A-Za-z_][\w-]*[ \t]*:")
 _CUSTOM_ID = re.compile(r"\s*\{:?#([^\s{}]+)[^{}]*\}\s*$")
-_COMMENT = re.compile(r"<!--.{0,20000}?-->", re.DOTALL)
 
 _SLUG_CATEGORIES = frozenset({"Lu", "Ll", "Lt", "Lm", "Lo", "Mn", "Mc", "Me", "Nd", "Nl", "Pc"})
+
+MAX_FRONT_MATTER = 100_000
+MAX_PARAGRAPH, MAX_BRACKETS = 20_000, 1_000
+"""A paragraph beyond is taken as plain text: no author writes so much at once, and brackets cost their square."""
+
+PARTIAL = ("<partial>", "</partial>")
+"""Stand around text that was taken from another file."""
 
 Slug = Callable[[str, dict[str, int]], str]
 
@@ -34,14 +43,22 @@ def split_front_matter(text: str) -> tuple[dict[str, Any], str]:
         if _LOOKS_LIKE_FRONT_MATTER.match(text):
             raise SourceError("its front matter is not closed.", "Add a line with --- below it.")
         return {}, text
+    if found.end() > MAX_FRONT_MATTER:
+        raise SourceError(f"its front matter has more than {MAX_FRONT_MATTER:,} characters.", "Shorten it.")
     try:
         values = yaml.safe_load(found[1] or "")
-    except (yaml.YAMLError, ValueError) as error:
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
         line = getattr(getattr(error, "problem_mark", None), "line", 0) + 2
         raise SourceError(
             f"its front matter is not valid YAML (line {line}).", "Quote values that hold a colon."
         ) from None
     return (values if isinstance(values, dict) else {}), text[found.end() :]
+
+
+def scalar(value: object) -> str:
+    """A value of front matter as text; lists and mappings are none."""
+    known = isinstance(value, str | int | float | date) and value is not False
+    return well_formed(str(value)).strip() if known else ""
 
 
 def to_html(text: str, slug: Slug, *, indented_code: bool = True) -> str:
@@ -52,11 +69,24 @@ def to_html(text: str, slug: Slug, *, indented_code: bool = True) -> str:
     parser.add_render_rule("math_inline", _math_rule("inline"))
     parser.add_render_rule("math_inline_double", _math_rule("inline"))
     parser.add_render_rule("math_block", _math_rule("block"))
+    parser.core.ruler.at("inline", _parse_inline)
     if not indented_code:
         parser.disable("code")
-    tokens = parser.parse(_COMMENT.sub("", text))
+    tokens = parser.parse(text)
     _set_heading_ids(tokens, slug)
     return str(parser.renderer.render(tokens, parser.options, {}))
+
+
+def _parse_inline(state: StateCore) -> None:
+    """The parser's own step, but for paragraphs without end."""
+    for token in state.tokens:
+        if token.type != "inline":
+            continue
+        token.children = []
+        if len(token.content) > MAX_PARAGRAPH or token.content.count("[") > MAX_BRACKETS:
+            token.children.append(Token("text", "", 0, content=token.content))
+        else:
+            state.md.inline.parse(token.content, state.md, state.env, token.children)
 
 
 def _math_rule(kind: str) -> Callable[..., str]:
@@ -70,12 +100,15 @@ def _math_rule(kind: str) -> Callable[..., str]:
 
 
 def _set_heading_ids(tokens: list[Token], slug: Slug) -> None:
-    seen: dict[str, int] = {}
+    """Ids are told apart within a page; a partial counts its own."""
+    scopes: list[dict[str, int]] = [{}]
     for opening, inline in pairwise(tokens):
-        if opening.type != "heading_open":
-            continue
-        custom = _take_custom_id(inline)
-        opening.attrSet("id", custom or slug(_plain(inline), seen))
+        if opening.type == "heading_open":
+            opening.attrSet("id", _take_custom_id(inline) or slug(_plain(inline), scopes[-1]))
+        elif opening.type == "html_block" and opening.content.strip() == PARTIAL[0]:
+            scopes.append({})
+        elif opening.type == "html_block" and opening.content.strip() == PARTIAL[1] and len(scopes) > 1:
+            scopes.pop()
 
 
 def _take_custom_id(inline: Token) -> str:
@@ -89,8 +122,8 @@ def _take_custom_id(inline: Token) -> str:
 
 
 def _plain(inline: Token) -> str:
-    """A heading's visible text."""
-    kinds = ("text", "code_inline", "math_inline", "softbreak")
+    """A heading's visible text, with the words that stand for its pictures."""
+    kinds = ("text", "code_inline", "math_inline", "softbreak", "image")
     return "".join(t.content if t.type != "softbreak" else " " for t in inline.children or [] if t.type in kinds)
 
 

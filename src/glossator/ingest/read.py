@@ -4,27 +4,26 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote, urljoin
 
 from glossator.core.errors import SourceError
 from glossator.core.types import Block, BlockKind, Document, Skip
+from glossator.ingest.dialects import admonitions, alerts, hide_rust_lines, mkdocs_blocks
 from glossator.ingest.extract import Extracted, extract
+from glossator.ingest.files import read_text, well_formed
+from glossator.ingest.includes import Included, expand, mdx_to_markdown
 from glossator.ingest.layouts import layout_of, plain
 from glossator.ingest.layouts.page import HTML, MARKDOWN, READABLE, Layout, Page
-from glossator.ingest.markdown import Slug, github_slug, mdbook_slug, mkdocs_slug, split_front_matter, to_html
-from glossator.ingest.mdx import admonitions, to_markdown
+from glossator.ingest.markdown import Slug, github_slug, mdbook_slug, mkdocs_slug, scalar, split_front_matter, to_html
 
-READER_VERSION = 1
+READER_VERSION = 2
 """Raised whenever the same file would give other text, so that old documents are read anew."""
 
-_PARTIAL_BYTES = 1_000_000
 _SLUGS: dict[str, Slug] = {"mdbook": mdbook_slug, "mkdocs": mkdocs_slug}
-_INCLUDE = re.compile(r"^[ \t]*\{\{#(?:rustdoc_)?(?:include|playground|title)[^}]*\}\}[ \t]*$", re.MULTILINE)
-_MKDOCS_MARK = re.compile(r"^([ \t]*)(?:!!!|\?\?\?\+?|===)[ \t]*([\w -]*?)[ \t]*(?:\"([^\"]*)\")?[ \t]*$")
-_ALERT = re.compile(r"^(>[ \t]*)\[!(?:NOTE|TIP|IMPORTANT|WARNING|CAUTION)\][ \t]*$", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,12 +40,12 @@ def read_source(source: str, base_url: str | None, max_bytes: int) -> Book:
     path = _existing(source)
     layout = plain.single(path) if path.is_file() else layout_of(path)
     documents: list[Document] = []
-    skipped = [Skip(str(p), reason) for p, reason in layout.skipped]
+    skipped: list[Skip] = []
     for page in layout.pages:
         try:
             documents.append(_document(page, layout, base_url, max_bytes))
         except SourceError as error:
-            skipped.append(Skip(str(page.path), str(error)))
+            skipped.append(Skip(well_formed(str(page.path)), str(error)))
     if not documents:
         raise SourceError(*_nothing_found(source, skipped))
     return Book(layout.name, tuple(_distinct(documents, skipped)), tuple(skipped))
@@ -83,8 +82,10 @@ def _distinct(documents: list[Document], skipped: list[Skip]) -> Iterator[Docume
 
 
 def _document(page: Page, layout: Layout, base_url: str | None, max_bytes: int) -> Document:
-    text = _read_text(page.path, max_bytes)
-    extracted = _extract(text, page, layout.name)
+    if well_formed(str(page.path)) != str(page.path):
+        raise SourceError("its name is not UTF-8.", "Rename it.")
+    text = read_text(page.path, max_bytes)
+    extracted = _extract(text, page, layout)
     if not extracted.text.strip():
         raise SourceError("it has no text.")
     title = page.title or extracted.title or page.fallback_title or page.path.stem
@@ -101,79 +102,37 @@ def _document(page: Page, layout: Layout, base_url: str | None, max_bytes: int) 
     )
 
 
-def _read_text(path: Path, max_bytes: int) -> str:
-    try:
-        size = path.stat().st_size
-        if size > max_bytes:
-            limit = f"{max_bytes / 1e6:.0f} MB"
-            raise SourceError(
-                f"it has {size / 1e6:.0f} MB, more than the limit of {limit}.",
-                "Split it, or raise GLOSSATOR_MAX_FILE_MB.",
-            )
-        data = path.read_bytes()
-    except OSError as error:
-        raise SourceError(f"it cannot be read ({error.strerror}).", "Check its permissions.") from None
-    if b"\x00" in data[:8192] and not data.startswith((b"\xff\xfe", b"\xfe\xff")):
-        raise SourceError("it is a binary file, not text.")
-    try:
-        return data.decode("utf-16" if data.startswith((b"\xff\xfe", b"\xfe\xff")) else "utf-8").replace("\x00", "")
-    except UnicodeDecodeError as error:
-        raise SourceError(f"it is not UTF-8 text (byte {error.start}).", "Save it as UTF-8.") from None
-
-
-def _extract(text: str, page: Page, layout: str) -> Extracted:
+def _extract(text: str, page: Page, layout: Layout) -> Extracted:
     suffix = page.path.suffix.lower()
     if suffix in HTML:
         return extract(text)
     if suffix not in MARKDOWN:
         return _plain_text(text)
     front, body = split_front_matter(text)
-    if suffix == ".mdx" or layout == "docusaurus":
-        html = to_html(to_markdown(body, _partials(page.path)), github_slug, indented_code=False)
+    files = Included(layout.root)
+    if _is_mdx(suffix, front, layout):
+        html = to_html(mdx_to_markdown(body, page.path, files), github_slug, indented_code=False)
     else:
-        html = to_html(_dialect(body, layout), _SLUGS.get(layout, github_slug))
+        html = to_html(_markdown(body, page.path, layout.name, files), _SLUGS.get(layout.name, github_slug))
     extracted = extract(f"<main>{html}</main>")
-    title = str(front.get("title") or "") or extracted.title
+    title = scalar(front.get("title")) or extracted.title
     return Extracted(title, extracted.text, extracted.blocks)
 
 
-def _partials(path: Path) -> Callable[[str], str]:
-    """Reads Markdown files that a page imports from its own folder or a neighbouring one."""
-
-    def read(target: str) -> str:
-        file = path.parent / target
-        if not target.startswith(".") or not file.resolve().is_relative_to(path.parent.parent.resolve()):
-            return ""
-        try:
-            return split_front_matter(_read_text(file, _PARTIAL_BYTES))[1]
-        except SourceError:
-            return ""
-
-    return read
+def _is_mdx(suffix: str, front: dict[str, Any], layout: Layout) -> bool:
+    """By its name; in Docusaurus also by the site's or the page's own word."""
+    if layout.name == "docusaurus" and front.get("format") in ("md", "mdx"):
+        return bool(front["format"] == "mdx")
+    return suffix == ".mdx" or layout.mdx
 
 
-def _dialect(text: str, layout: str) -> str:
-    """Marks of Markdown dialects that a reader never sees as such."""
-    text = _ALERT.sub(r"\1", text)
+def _markdown(text: str, path: Path, layout: str, files: Included) -> str:
+    """Plain Markdown, without the marks of its dialect that a reader never sees as such."""
     if layout == "mdbook":
-        text = _INCLUDE.sub("", text)
-    return _mkdocs_blocks(text) if layout == "mkdocs" else admonitions(text)
-
-
-def _mkdocs_blocks(text: str) -> str:
-    """`!!! note "Title"` and `=== "Tab"`: their titles as text, their indented bodies moved out."""
-    out: list[str] = []
-    depth = 0
-    for line in text.splitlines():
-        indent = len(line) - len(line.lstrip(" "))
-        if line.strip() and indent < 4 * depth:
-            depth = indent // 4
-        if mark := _MKDOCS_MARK.match(line):
-            depth = indent // 4 + 1
-            out += ["", mark[3] or "", ""]
-        else:
-            out.append(line[4 * depth :] if indent >= 4 * depth else line)
-    return "\n".join(out)
+        text = hide_rust_lines(expand(text, path, files))
+    if layout == "mkdocs":
+        text = mkdocs_blocks(text)
+    return admonitions(alerts(text))
 
 
 def _plain_text(text: str) -> Extracted:
@@ -198,4 +157,4 @@ def _url(page: Page, base_url: str) -> str:
     """The page's address; without a base, the file's own."""
     if not base_url:
         return page.path.resolve().as_uri()
-    return urljoin(base_url.rstrip("/") + "/", quote(page.route.lstrip("/"), safe="/%-._~"))
+    return urljoin(base_url.rstrip("/") + "/", quote(page.route.lstrip("/"), safe="/-._~"))

@@ -2,32 +2,29 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import asdict
-from typing import Annotated, Any, cast
-from urllib.parse import urlsplit
+from importlib import resources
+from typing import Annotated, Any
+from urllib.parse import unquote, urlsplit
 
 from fastapi import FastAPI, Query, Request
-from fastapi.exceptions import RequestValidationError
-from fastapi.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response
+from fastapi.responses import HTMLResponse, PlainTextResponse, Response
 from pydantic import BaseModel, ConfigDict, Field
 
 from glossator import __version__, pipeline
-from glossator.core.errors import BadInput, GlossatorError, IndexProblem
 from glossator.core.settings import Settings, load_settings
-from glossator.core.types import Answer, Filters
+from glossator.core.types import Document, Filters
 from glossator.parts import Parts, wire
+from glossator.serve.errors import handle_errors, protected
 from glossator.serve.pages import ask_page, book_page, missing_page
+from glossator.store.documents import Entry
 
-HEADERS = {
-    "Content-Security-Policy": (
-        "default-src 'none'; style-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
-    ),
-    "X-Content-Type-Options": "nosniff",
-    "Referrer-Policy": "no-referrer",
-}
+_API_PAGES = ("/docs", "/redoc")
+"""FastAPI's own pages, which load their scripts from elsewhere."""
 
 
 class FilterModel(BaseModel):
@@ -37,6 +34,13 @@ class FilterModel(BaseModel):
     source_url_prefix: str | None = Field(default=None, max_length=2000)
     section: str | None = Field(default=None, max_length=500)
     chapter: str | None = Field(default=None, max_length=500)
+
+
+class SearchQuery(FilterModel):
+    """The parameters of GET /search."""
+
+    q: str = Field(min_length=1, max_length=pipeline.MAX_QUESTION)
+    top_k: int = Field(default=5, ge=1, le=pipeline.MAX_TOP_K)
 
 
 class SearchRequest(BaseModel):
@@ -58,8 +62,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         parts.close()
 
     app = FastAPI(title="Glossator", version=__version__, lifespan=lifespan)
-    app.add_exception_handler(GlossatorError, _own_error)
-    app.add_exception_handler(RequestValidationError, _bad_request)
+    handle_errors(app)
     app.middleware("http")(_with_headers)
     _health_routes(app, parts)
     _search_routes(app, parts)
@@ -89,15 +92,9 @@ def _search_routes(app: FastAPI, parts: Parts) -> None:
         return {"query": question, "results": results, "generation": found.generation, "time_ms": spent}
 
     @app.get("/search")
-    async def search(
-        q: Annotated[str, Query(min_length=1, max_length=pipeline.MAX_QUESTION)],
-        top_k: Annotated[int, Query(ge=1, le=pipeline.MAX_TOP_K)] = 5,
-        source_url_prefix: str | None = None,
-        section: str | None = None,
-        chapter: str | None = None,
-    ) -> dict[str, Any]:
+    async def search(query: Annotated[SearchQuery, Query()]) -> dict[str, Any]:
         """The passages nearest to a question."""
-        return await run(q, top_k, Filters(source_url_prefix, section, chapter))
+        return await run(query.q, query.top_k, Filters(query.source_url_prefix, query.section, query.chapter))
 
     @app.post("/search")
     async def search_with_filters(request: SearchRequest) -> dict[str, Any]:
@@ -106,46 +103,38 @@ def _search_routes(app: FastAPI, parts: Parts) -> None:
 
 
 def _page_routes(app: FastAPI, parts: Parts) -> None:
+    style_sheet = resources.files("glossator.serve").joinpath("style.css").read_text("utf-8")
+
     @app.get("/", response_class=HTMLResponse)
     async def home(q: str = "") -> str:
         """Ask on a page, and see the table of contents."""
-        documents = list(parts.generation().documents.all())
-        answer: Answer | None = await pipeline.ask(parts, q) if q.strip() else None
-        return ask_page(documents, q, answer)
+        answer = await pipeline.ask(parts, q) if q.strip() else None
+        return ask_page(await asyncio.to_thread(_contents, parts), q, answer)
 
     @app.get("/style.css")
     async def style() -> Response:
-        from importlib import resources
-
-        text = resources.files("glossator.serve").joinpath("style.css").read_text("utf-8")
-        return Response(text, media_type="text/css")
+        return Response(style_sheet, media_type="text/css")
 
     @app.get("/{path:path}", response_class=HTMLResponse, include_in_schema=False)
     async def page(path: str) -> HTMLResponse:
         """A page of the book, where the book was ingested under this server's own address."""
-        wanted = f"/{path}".rstrip("/")
-        for document in parts.generation().documents.all():
-            if document.url.startswith("http") and urlsplit(document.url).path.rstrip("/") == wanted:
-                return HTMLResponse(book_page(document))
-        return HTMLResponse(missing_page(), status_code=404)
+        document = await asyncio.to_thread(_at_path, parts, path)
+        return HTMLResponse(book_page(document)) if document else HTMLResponse(missing_page(), 404)
+
+
+def _contents(parts: Parts) -> list[Entry]:
+    return parts.generation().documents.contents()
+
+
+def _at_path(parts: Parts, path: str) -> Document | None:
+    documents = parts.generation().documents
+    for entry in documents.contents():
+        address = urlsplit(entry.url)
+        if address.scheme in ("http", "https") and unquote(address.path).strip("/") == path.strip("/"):
+            return documents.get(entry.document_id)
+    return None
 
 
 async def _with_headers(request: Request, call_next: Any) -> Response:
     response: Response = await call_next(request)
-    for name, value in HEADERS.items():
-        if not (name == "Content-Security-Policy" and request.url.path in ("/docs", "/redoc")):
-            response.headers.setdefault(name, value)
-    return response
-
-
-async def _own_error(_request: Request, error: Exception) -> JSONResponse:
-    """Our errors by class; everything else is a plain 500 that tells nothing."""
-    status = 400 if isinstance(error, BadInput) else 503 if isinstance(error, IndexProblem) else 500
-    message = str(error) if status < 500 or isinstance(error, IndexProblem) else "Something went wrong."
-    return JSONResponse({"error": type(error).__name__, "message": message}, status_code=status)
-
-
-async def _bad_request(_request: Request, error: Exception) -> JSONResponse:
-    problem = cast("RequestValidationError", error).errors()[0]
-    place = ".".join(str(part) for part in problem["loc"][1:]) or "body"
-    return JSONResponse({"error": "BadInput", "message": f"{place}: {problem['msg']}"}, status_code=400)
+    return response if request.url.path in _API_PAGES else protected(response)

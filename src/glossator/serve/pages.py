@@ -7,18 +7,19 @@ from html import escape
 from itertools import groupby
 
 from glossator.core.types import Answer, Block, BlockKind, Document
+from glossator.store.documents import Entry
 
 _SAFE_SCHEMES = ("http://", "https://", "file://", "/")
 
 
-def ask_page(documents: Sequence[Document], question: str, answer: Answer | None) -> str:
+def ask_page(contents: Sequence[Entry], question: str, answer: Answer | None) -> str:
     """A question, its answer, and the table of contents."""
     form = (
         '<form action="/" method="get" role="search"><label for="q">Ask the book</label>'
         f'<input id="q" name="q" dir="auto" maxlength="32000" value="{escape(question)}" autofocus>'
         '<button type="submit">Ask</button></form>'
     )
-    body = f"<h1>Ask the book</h1>{form}{_answer(answer) if answer else ''}<h2>Contents</h2>{_contents(documents)}"
+    body = f"<h1>Ask the book</h1>{form}{_answer(answer) if answer else ''}<h2>Contents</h2>{_contents(contents)}"
     return _page("Glossator", body)
 
 
@@ -30,6 +31,11 @@ def book_page(document: Document) -> str:
 def missing_page() -> str:
     """A page that is not there."""
     return _page("Not found", '<h1>Not found</h1><p>This page is not in the book. <a href="/">Ask the book</a></p>')
+
+
+def problem_page(message: str) -> str:
+    """What a reader sees when no answer can be given."""
+    return _page("Glossator", f'<h1>Ask the book</h1><p>{escape(message)}</p><p><a href="/">Try again</a></p>')
 
 
 def _page(title: str, body: str) -> str:
@@ -55,10 +61,10 @@ def _answer(answer: Answer) -> str:
     return f'<section aria-live="polite"><p dir="auto">{text}</p><ol class="sources">{sources}</ol></section>'
 
 
-def _contents(documents: Sequence[Document]) -> str:
+def _contents(contents: Sequence[Entry]) -> str:
     out = []
-    for above, group in groupby(documents, key=lambda d: d.chapters[:-1]):
-        items = "".join(f"<li>{_link(document.url, document.title)}</li>" for document in group)
+    for above, group in groupby(contents, key=lambda entry: entry.chapters[:-1]):
+        items = "".join(f"<li>{_link(entry.url, entry.title)}</li>" for entry in group)
         out.append(f"{f'<h3>{escape(above[-1])}</h3>' if above else ''}<ul>{items}</ul>")
     return "".join(out)
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import sqlite3
+import weakref
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from glossator.core.errors import IndexDamaged
@@ -40,13 +42,29 @@ def write_documents(path: Path, documents: Sequence[Document], chunks: Sequence[
         db.close()
 
 
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A document's line in the table of contents."""
+
+    document_id: str
+    url: str
+    title: str
+    chapters: tuple[str, ...]
+
+
 class DocumentShelf:
-    """Reads documents by id; any thread may use it."""
+    """Reads documents by id; any thread may use it; it closes itself when nobody holds it any more."""
 
     def __init__(self, path: Path) -> None:
-        if not path.is_file():
-            raise IndexDamaged("The index has no documents.", "Run `glossator ingest` again.")
-        self._db = sqlite3.connect(f"file:{path}?mode=ro&immutable=1", uri=True, check_same_thread=False)
+        try:
+            address = f"{path.resolve().as_uri()}?mode=ro&immutable=1"
+            self._db = sqlite3.connect(address, uri=True, check_same_thread=False)
+            self._close = weakref.finalize(self, self._db.close)
+            self._chunks = int(self._db.execute("SELECT chunks FROM counts").fetchone()[0])
+        except sqlite3.Error as error:
+            raise IndexDamaged(
+                f"The documents of the index cannot be read ({error}).", "Run `glossator ingest` again."
+            ) from None
 
     def get(self, document_id: str) -> Document | None:
         """One document, or None."""
@@ -57,6 +75,11 @@ class DocumentShelf:
         """Every document in reading order."""
         return (_document(row) for row in self._select("ORDER BY position", ()))
 
+    def contents(self) -> list[Entry]:
+        """The table of contents in reading order."""
+        rows = self._db.execute("SELECT document_id, url, title, chapters FROM documents ORDER BY position")
+        return [Entry(name, url, title, tuple(json.loads(chapters))) for name, url, title, chapters in rows]
+
     def chunks_with(self, words: Sequence[str]) -> dict[str, int]:
         """In how many chunks each word stands."""
         counts = {}
@@ -66,10 +89,12 @@ class DocumentShelf:
         return counts
 
     def chunk_count(self) -> int:
-        return int(self._db.execute("SELECT chunks FROM counts").fetchone()[0])
+        """How many chunks there are."""
+        return self._chunks
 
     def close(self) -> None:
-        self._db.close()
+        """Let go of the file."""
+        self._close()
 
     def _select(self, clause: str, values: tuple[str, ...]) -> sqlite3.Cursor:
         return self._db.execute(f"SELECT {_COLUMNS} FROM documents {clause}", values)  # noqa: S608 - our own clauses

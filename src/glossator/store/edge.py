@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import tempfile
-from collections.abc import Sequence
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 from urllib.parse import urlsplit
 
 import numpy as np
@@ -18,8 +21,12 @@ from glossator.core.errors import IndexDamaged, StorageProblem
 from glossator.core.types import Chunk, Embedding, Filters, Hit, QueryEmbedding, Span
 
 DENSE, WORDS = "dense", "words"
-_KEYWORDS = {"url": True, "path": True, "sections": False, "chapters": False, "document_id": False}
+_KEYWORDS = {"url": True, "path": True, "sections": False, "chapters": False}
 """Every field that a filter names, and whether it is matched by prefix."""
+
+_VIEW = "glossator-view-"
+_VIEW_SECONDS = 3600
+"""Opening a shard takes less than this: an older view belongs to a process that was killed meanwhile."""
 
 AVERAGE_WORDS = 150.0
 """Mean number of words in a chunk after stop words, for BM25's length normalisation."""
@@ -30,7 +37,7 @@ def _words() -> qdrant.Bm25:
 
 
 class EdgeWriter:
-    """Fills a new shard; nothing reads it before `finish`."""
+    """Fills a new shard; nothing reads it before the `with` block has ended well."""
 
     def __init__(self, folder: Path, dimension: int) -> None:
         self._folder = folder
@@ -59,36 +66,29 @@ class EdgeWriter:
             self._count += 1
         _guard(lambda: self._shard.update(qdrant.UpdateOperation.upsert_points(points)))
 
-    def finish(self) -> None:
-        """Make it durable and leave it without a log: every reader brings its own."""
-        self._sentences.close()
-        np.save(self._folder / "rows.npy", np.array(self._rows, np.int64))
-        _guard(self._shard.flush)
-        self._shard.close()
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_rest: object) -> None:
+        """Close everything; a shard that is whole is left without a log, for every reader brings its own."""
+        try:
+            self._sentences.close()
+            if kind is None:
+                np.save(self._folder / "rows.npy", np.array(self._rows, np.int64))
+                _guard(self._shard.flush)
+        finally:
+            self._shard.close()
         shutil.rmtree(self._folder / "shard" / "wal", ignore_errors=True)
 
 
 class EdgeIndex:
-    """A reader's view of a finished shard.
-
-    Qdrant Edge locks a shard through its write-ahead log. The segments of a finished shard never change, so each
-    reader opens a folder of its own that links to them and holds a fresh, empty log: any number of processes read
-    one generation at the same time.
-    """
+    """A finished shard, open for reading; it closes itself when nobody holds it any more."""
 
     def __init__(self, folder: Path, dimension: int) -> None:
-        self._view = tempfile.TemporaryDirectory(prefix="glossator-", ignore_cleanup_errors=True)
         self._words = _words()
-        shard = folder.resolve() / "shard"
-        try:
-            shutil.copyfile(shard / "edge_config.json", Path(self._view.name, "edge_config.json"))
-            Path(self._view.name, "segments").symlink_to(shard / "segments", target_is_directory=True)
-            flat = np.memmap(folder / "sentences.f16", np.float16, "r") if _size(folder) else np.zeros(0, np.float16)
-            self._rows = np.load(folder / "rows.npy")
-        except (OSError, ValueError) as error:
-            raise IndexDamaged(f"The index is incomplete ({error}).", "Run `glossator ingest` again.") from None
-        self._sentences = flat.reshape(-1, dimension)
-        self._shard = _guard(lambda: qdrant.EdgeShard.load(self._view.name), damaged=True)
+        self._rows, self._sentences = _load_sentences(folder, dimension)
+        with _view(folder.resolve() / "shard") as view:
+            self._shard = _guard(lambda: qdrant.EdgeShard.load(view), damaged=True)
 
     def search(self, query: QueryEmbedding, question: str, limit: int, filters: Filters) -> list[Hit]:
         """The best by meaning and the best by words, with their raw scores, in a fixed order."""
@@ -129,11 +129,82 @@ class EdgeIndex:
 
     def close(self) -> None:
         self._shard.close()
-        self._view.cleanup()
 
 
-def _size(folder: Path) -> int:
-    return (folder / "sentences.f16").stat().st_size
+@contextmanager
+def _view(shard: Path) -> Iterator[str]:
+    """A reader's own folder around a finished shard.
+
+    Qdrant Edge locks a shard through its write-ahead log, and opens every file for writing. The segments of a finished
+    shard never change, so each reader opens a folder of its own that links to them (or, without the right to write,
+    holds a copy) beside a fresh, empty log: any number of processes read one generation at the same time. Once the
+    shard is open the folder is not needed and is gone.
+    """
+    try:
+        _sweep_views()
+        with tempfile.TemporaryDirectory(prefix=_VIEW, ignore_cleanup_errors=True) as view:
+            shutil.copyfile(shard / "edge_config.json", Path(view, "edge_config.json"))
+            if all(os.access(path, os.W_OK) for path in shard.rglob("*")):
+                Path(view, "segments").symlink_to(shard / "segments", target_is_directory=True)
+            else:
+                _copy_folder(shard / "segments", Path(view, "segments"))
+            yield view
+    except OSError as error:
+        if not (shard / "segments").is_dir() or not (shard / "edge_config.json").is_file():
+            raise _damaged(error) from None
+        raise StorageProblem(
+            f"No temporary folder can be made ({error.strerror}).", "Set TMPDIR to a folder with room in it."
+        ) from None
+
+
+def _sweep_views() -> None:
+    """Remove the views of processes that were killed while they opened a shard."""
+    for view in Path(tempfile.gettempdir()).glob(f"{_VIEW}*"):
+        with suppress(OSError):
+            if view.stat().st_mtime < time.time() - _VIEW_SECONDS:
+                shutil.rmtree(view)
+
+
+def _copy_folder(source: Path, target: Path) -> None:
+    """Copy a tree, holes and all: Qdrant Edge's files are mostly holes."""
+    target.mkdir()
+    for path in source.iterdir():
+        copy = target / path.name
+        if path.is_dir():
+            _copy_folder(path, copy)
+        else:
+            _copy_file(path, copy)
+
+
+def _copy_file(source: Path, target: Path) -> None:
+    size = source.stat().st_size
+    with source.open("rb") as old, target.open("wb") as new:
+        new.truncate(size)
+        position = 0
+        while position < size:
+            try:
+                position = os.lseek(old.fileno(), position, os.SEEK_DATA)
+            except OSError:  # only a hole is left
+                return
+            end = os.lseek(old.fileno(), position, os.SEEK_HOLE)
+            while position < end:
+                block = os.pread(old.fileno(), min(end - position, 1 << 20), position)
+                position += os.pwrite(new.fileno(), block, position)
+
+
+def _load_sentences(folder: Path, dimension: int) -> tuple[NDArray[np.int64], NDArray[np.float16]]:
+    """Where each chunk's sentence vectors begin, and all vectors."""
+    try:
+        rows = np.load(folder / "rows.npy")
+        path = folder / "sentences.f16"
+        flat = np.memmap(path, np.float16, "r") if path.stat().st_size else np.zeros(0, np.float16)
+        return rows, flat.reshape(int(rows[-1]), dimension)
+    except (OSError, ValueError) as error:
+        raise _damaged(error) from None
+
+
+def _damaged(error: Exception) -> IndexDamaged:
+    return IndexDamaged(f"The index is incomplete ({error}).", "Run `glossator ingest` again.")
 
 
 def _searched(chunk: Chunk) -> str:

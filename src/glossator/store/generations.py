@@ -7,9 +7,10 @@ import fcntl
 import json
 import os
 import shutil
+import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -78,19 +79,27 @@ class Generations:
         self.root = data_dir
 
     def current(self) -> int | None:
-        """The number of the generation that serves, or None."""
+        """The number of the generation that serves, or None before the first."""
         try:
             return int((self.root / "CURRENT").read_text("ascii"))
-        except (OSError, ValueError):
+        except FileNotFoundError:
             return None
+        except (OSError, ValueError) as error:
+            reason = getattr(error, "strerror", None) or "it names no generation"
+            raise IndexDamaged(
+                f"{self.root / 'CURRENT'} cannot be read ({reason}).",
+                "Check its permissions, or run `glossator ingest` again.",
+            ) from None
 
     def latest(self) -> Manifest | None:
-        """The current generation's manifest; None if there is none that can be read."""
-        number = self.current()
+        """The current generation's manifest for the next ingest; None if there is none that can be read."""
         try:
-            return _read_manifest(self._folder(number)) if number is not None else None
+            number = self.current()
+            manifest = _read_manifest(self._folder(number)) if number is not None else None
         except IndexProblem:
             return None
+        # Without its hash no ingest takes a damaged generation for up to date: running it again mends the index.
+        return manifest if manifest is None or self._opens(manifest) else replace(manifest, corpus_hash="")
 
     def next_number(self) -> int:
         """A number that no generation on disk has."""
@@ -99,15 +108,15 @@ class Generations:
 
     def documents_of(self, sources: Sequence[SourceRecord]) -> list[Document]:
         """The documents of some sources, from the current generation."""
-        number = self.current()
         wanted = {document_id for source in sources for document_id in source.documents}
-        if number is None or not wanted:
+        number = self.current() if wanted else None
+        if number is None:
             return []
-        shelf = DocumentShelf(self._folder(number) / "documents.sqlite")
         try:
-            return [document for document in shelf.all() if document.document_id in wanted]
-        finally:
-            shelf.close()
+            shelf = DocumentShelf(self._folder(number) / "documents.sqlite")
+        except IndexDamaged as error:
+            raise IndexDamaged(error.message, "Run `glossator ingest --only` and name every source.") from None
+        return [document for document in shelf.all() if document.document_id in wanted]
 
     def open(self, fingerprint: str) -> Generation:
         """Open the current generation for reading with the embedder of this fingerprint."""
@@ -129,8 +138,17 @@ class Generations:
                 f"The index was made with {manifest.fingerprint}, but {fingerprint} is configured.",
                 "Run `glossator ingest` again, or set GLOSSATOR_EMBEDDER back.",
             )
-        folder = self._folder(number)
+        return self._opened(manifest)
+
+    def _opened(self, manifest: Manifest) -> Generation:
+        folder = self._folder(manifest.generation)
         return Generation(manifest, EdgeIndex(folder, manifest.dimension), DocumentShelf(folder / "documents.sqlite"))
+
+    def _opens(self, manifest: Manifest) -> bool:
+        try:
+            return self._opened(manifest).index.count() == manifest.chunks
+        except (IndexProblem, StorageProblem):
+            return False
 
     @contextmanager
     def ingesting(self) -> Iterator[None]:
@@ -141,7 +159,7 @@ class Generations:
         with lock:
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except OSError:
+            except BlockingIOError:
                 raise IngestRunning(f"Another ingest is writing to {self.root}.", "Wait for it to end.") from None
             yield
 
@@ -154,6 +172,9 @@ class Generations:
     ) -> None:
         """Write a generation beside the others, then make it the current one."""
         self._need_room(len(chunks))
+        previous = None
+        with suppress(IndexDamaged):
+            previous = self.current()
         with _writable(self.root):
             for leftover in (self.root / "generations").glob(".building-*"):
                 shutil.rmtree(leftover, ignore_errors=True)
@@ -165,7 +186,7 @@ class Generations:
             except BaseException:
                 shutil.rmtree(folder, ignore_errors=True)
                 raise
-            self._drop_old(manifest.generation)
+            self._keep_only(manifest.generation, previous)
 
     def _write(
         self,
@@ -175,11 +196,10 @@ class Generations:
         chunks: Sequence[Chunk],
         embeddings: Sequence[Embedding],
     ) -> None:
-        writer = EdgeWriter(folder, manifest.dimension)
-        for start in range(0, len(chunks), 512):
-            self._need_room(len(chunks) - start)
-            writer.add(chunks[start : start + 512], embeddings[start : start + 512], manifest.created_at)
-        writer.finish()
+        with EdgeWriter(folder, manifest.dimension) as writer:
+            for start in range(0, len(chunks), 512):
+                self._need_room(len(chunks) - start)
+                writer.add(chunks[start : start + 512], embeddings[start : start + 512], manifest.created_at)
         write_documents(folder / "documents.sqlite", documents, chunks)
         (folder / "manifest.json").write_text(json.dumps(asdict(manifest), indent=1), "utf-8")
 
@@ -195,10 +215,10 @@ class Generations:
         pointer.replace(self.root / "CURRENT")
         _sync(self.root)
 
-    def _drop_old(self, current: int) -> None:
+    def _keep_only(self, current: int, previous: int | None) -> None:
         """Keep the generation before, for readers that have not moved on yet."""
         for folder in (self.root / "generations").iterdir():
-            if folder.name.isdigit() and int(folder.name) not in (current, current - 1):
+            if folder.name.isdigit() and int(folder.name) not in (current, previous):
                 shutil.rmtree(folder, ignore_errors=True)
 
     def _folder(self, number: int) -> Path:
@@ -236,6 +256,8 @@ def _writable(root: Path) -> Iterator[None]:
     """A failed write becomes one clear line."""
     try:
         yield
+    except sqlite3.Error as error:
+        raise StorageProblem(f"{root} cannot be written ({error}).", "Free some space, or check its disk.") from None
     except OSError as error:
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
             raise StorageProblem(f"The disk of {root} is full.", "Free some space and run it again.") from None

@@ -7,6 +7,7 @@ import tomllib
 from pathlib import Path
 from urllib.parse import unquote
 
+from glossator.ingest.files import peek
 from glossator.ingest.layouts.page import Layout, Page, relative_id
 
 _ENTRY = re.compile(r"^(?P<indent>\s*)(?:[-*+]\s+)?\[(?P<title>(?:[^\[\]\\]|\\.)+)\]\((?P<target>[^)\s]*)\)\s*$")
@@ -18,15 +19,18 @@ def detect(root: Path) -> Layout | None:
     summary = source / "SUMMARY.md"
     if not summary.is_file():
         return None
-    return Layout("mdbook", tuple(_pages(summary.read_text("utf-8", "replace"), source)))
+    book = root if source != root or (root / "book.toml").is_file() else root.resolve().parent
+    return Layout("mdbook", tuple(_pages(peek(summary), source)), book)
 
 
 def _source(root: Path) -> Path:
+    config = peek(root / "book.toml")
     try:
-        book = tomllib.loads((root / "book.toml").read_text("utf-8")).get("book", {})
-        return root / str(book.get("src", "src"))
-    except (OSError, ValueError):
-        return root if (root / "SUMMARY.md").is_file() else root / "src"
+        book = tomllib.loads(config).get("book", {}) if config else {}
+    except (ValueError, RecursionError):
+        book = {}
+    named = root / str(book.get("src", "src") if isinstance(book, dict) else "src")
+    return named if config or not (root / "SUMMARY.md").is_file() else root
 
 
 def _pages(summary: str, source: Path) -> list[Page]:

@@ -8,7 +8,9 @@ from typing import Any
 
 import yaml
 
+from glossator.ingest.files import peek
 from glossator.ingest.layouts.page import MARKDOWN, Layout, Page, relative_id, walk
+from glossator.ingest.markdown import scalar
 
 
 class _Loader(yaml.SafeLoader):
@@ -26,7 +28,7 @@ def detect(root: Path) -> Layout | None:
         if config is None:
             continue
         values = _read(config)
-        docs = site / str(values.get("docs_dir", "docs"))
+        docs = site / (scalar(values.get("docs_dir")) or "docs")
         if docs.is_dir() and (site == root or docs.resolve() == root.resolve()):
             return _layout(docs, values)
     return None
@@ -34,8 +36,8 @@ def detect(root: Path) -> Layout | None:
 
 def _read(config: Path) -> dict[str, Any]:
     try:
-        values = yaml.load(config.read_text("utf-8", "replace"), Loader=_Loader)  # noqa: S506 - a SafeLoader
-    except yaml.YAMLError:
+        values = yaml.load(peek(config), Loader=_Loader)  # noqa: S506 - a SafeLoader
+    except (yaml.YAMLError, ValueError, RecursionError):
         return {}
     return values if isinstance(values, dict) else {}
 
@@ -51,7 +53,7 @@ def _layout(docs: Path, config: dict[str, Any]) -> Layout:
         name = relative_id(path, docs)
         place, title, chapters = places.get(name, (math.inf, "", path.relative_to(docs).parts[:-1]))
         pages.append(Page(path, name, _route(name, folders), chapters, title, order=((float(place), name),)))
-    return Layout("mkdocs", tuple(sorted(pages, key=lambda page: page.order)), str(config.get("site_url") or ""))
+    return Layout("mkdocs", tuple(sorted(pages, key=lambda page: page.order)), docs, scalar(config.get("site_url")))
 
 
 def _place(nav: Any, above: tuple[str, ...], places: dict[str, tuple[int, str, tuple[str, ...]]]) -> None:
@@ -59,9 +61,9 @@ def _place(nav: Any, above: tuple[str, ...], places: dict[str, tuple[int, str, t
     for entry in nav if isinstance(nav, list) else []:
         for title, target in entry.items() if isinstance(entry, dict) else [("", entry)]:
             if isinstance(target, str):
-                places.setdefault(target, (len(places), str(title or ""), above))
+                places.setdefault(target, (len(places), scalar(title), above))
             else:
-                _place(target, (*above, str(title)), places)
+                _place(target, (*above, scalar(title)), places)
 
 
 def _route(name: str, folders: bool) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 MARKDOWN = frozenset({".md", ".mdx", ".markdown"})
@@ -32,12 +32,16 @@ class Page:
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """A folder as its site generator sees it; `skipped` are files left out, with the reason."""
+    """A folder as its site generator sees it: files that its pages include must lie below `root`.
+
+    `mdx` is whether files named .md are MDX too.
+    """
 
     name: str
     pages: tuple[Page, ...]
+    root: Path
     base_url: str = ""
-    skipped: tuple[tuple[Path, str], ...] = field(default=())
+    mdx: bool = False
 
 
 def walk(root: Path) -> Iterator[Path]:

@@ -12,12 +12,12 @@ _GENERATED = frozenset({"genindex", "search", "py-modindex", "404", "print", "to
 def layout(root: Path) -> Layout:
     """Every readable file is a page; an index file stands for its folder."""
     pages = [_page(path, root) for path in walk(root) if not _generated(path)]
-    return Layout("plain", tuple(pages))
+    return Layout("plain", tuple(pages), root)
 
 
 def single(path: Path) -> Layout:
     """One file is a book of one page."""
-    return Layout("plain", (_page(path, path.parent),))
+    return Layout("plain", (_page(path, path.parent),), path.parent)
 
 
 def _page(path: Path, root: Path) -> Page:

@@ -1,0 +1,63 @@
+"""Extractive answers on CLAP NQ: sentence-level F1 against the sentences that people chose."""
+
+from __future__ import annotations
+
+import re
+
+from common import CACHE, indexed, questions, unpack
+
+
+def letters(text: str) -> str:
+    return re.sub(r"\W+", "", text).lower()
+
+
+def f1(chosen: set[str], gold: set[str]) -> float:
+    return 2 * len(chosen & gold) / (len(chosen) + len(gold)) if chosen else 0.0
+
+
+def as_sentences(quotes: list[str], sentences: list[str]) -> set[str]:
+    """The data set's own sentences that quotes fall on, however we cut them."""
+    found = set()
+    for quote in map(letters, quotes):
+        found |= {s for s in sentences if letters(s) and (letters(s) in quote or quote in letters(s))}
+    return found
+
+
+def main() -> None:
+    folder = next(unpack("clapnq.tgz").rglob("clapnq_dev_answerable.jsonl")).parent
+    answerable = [q for q in questions(folder / "clapnq_dev_answerable.jsonl") if q["output"][0]["selected_sentences"]]
+    beyond = questions(folder / "clapnq_dev_unanswerable.jsonl")
+    corpus = CACHE / "clapnq-corpus"
+    corpus.mkdir(parents=True, exist_ok=True)
+    sentences: dict[str, list[str]] = {}
+    for q in answerable + beyond:
+        passage = q["passages"][0]
+        (corpus / f"{q['id']}.md").write_text(f"# {passage['title']}\n\n{passage['text']}\n", "utf-8")
+        sentences[f"{q['id']}.md"] = passage["sentences"]
+    book = indexed("clapnq", corpus)
+    ours, lead, abstained, found, counts = [], [], 0, 0, []
+    for q in answerable:
+        gold = set(q["output"][0]["selected_sentences"])
+        best = book.search(q["input"], 1)[0]
+        found += best.document_id == f"{q['id']}.md"
+        lead.append(f1(set(sentences[best.document_id][:3]), gold))
+        answer = book.ask(q["input"])
+        abstained += answer.abstained
+        chosen: set[str] = set()
+        for citation in answer.citations:
+            chosen |= as_sentences([citation.quote], sentences[citation.document_id])
+        counts.append(len(answer.citations))
+        ours.append(f1(chosen, gold))
+    n = len(answerable)
+    refused = sum(book.ask(q["input"]).abstained for q in beyond)
+    print(f"CLAP NQ, {n} answerable questions over {len(sentences)} passages; right passage first: {found / n:.1%}")
+    print(f"  sentence F1, first three sentences of the best passage: {sum(lead) / n:.3f}")
+    print(f"  sentence F1, extractive answer:                         {sum(ours) / n:.3f}")
+    print(
+        f"  ratio {sum(ours) / sum(lead):.2f}; sentences an answer {sum(counts) / n:.1f}; abstained {abstained / n:.1%}"
+    )
+    print(f"  (unanswerable by their own passage: abstained {refused / len(beyond):.1%})")
+
+
+if __name__ == "__main__":
+    main()

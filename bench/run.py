@@ -1,0 +1,20 @@
+"""`make bench`: every number in the docs, one script after the other, so that nothing else runs while one measures."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+ALL = ("golden", "cold", "search", "ingest", "retrieval", "answers")
+
+
+def main() -> None:
+    for name in sys.argv[1:] or ALL:
+        print(f"\n== {name}", flush=True)
+        subprocess.run([sys.executable, str(HERE / f"{name}.py")], check=True)
+
+
+if __name__ == "__main__":
+    main()

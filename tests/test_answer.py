@@ -1,0 +1,101 @@
+"""Answers: verbatim, cited, readable; from a selection alone when there is one."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from conftest import BOOK
+from glossator.core.errors import QuestionError
+from glossator.core.types import Mode
+from glossator.evaluate.golden import load_golden
+from glossator.facade import Book
+
+QUESTIONS = [g.question for g in load_golden(BOOK / "golden.yaml") if g.kind == "answerable"]
+SELECTIONS = [g for g in load_golden(BOOK / "golden.yaml") if g.kind == "selection"]
+
+
+def test_every_golden_answer_is_made_of_the_books_own_sentences(sample: Book) -> None:
+    for question in QUESTIONS:
+        answer = sample.ask(question)
+        if answer.abstained:
+            continue
+        assert 2 <= len(answer.sentences) <= 5
+        assert [s.citations for s in answer.sentences] == [(c.number,) for c in answer.citations]
+        for sentence, citation in zip(answer.sentences, answer.citations, strict=True):
+            document = sample.document(citation.document_id)
+            assert document is not None
+            assert document.text[citation.start : citation.end] == citation.quote == sentence.text
+            assert citation.url.startswith(document.url)
+
+
+def test_numbers_in_the_text_and_in_the_list_agree(sample: Book) -> None:
+    answer = sample.ask("How does a harmonic drive work?")
+    assert [int(n) for n in re.findall(r"\[(\d+)\]", answer.text)] == [c.number for c in answer.citations]
+
+
+def test_sentences_of_one_section_keep_their_order(sample: Book) -> None:
+    answer = sample.ask("What is the capture point?")
+    for first, second in zip(answer.citations, answer.citations[1:], strict=False):
+        if first.chunk_id == second.chunk_id:
+            assert first.start < second.start
+
+
+def test_no_sentence_is_given_twice(sample: Book) -> None:
+    for question in QUESTIONS[:20]:
+        quotes = [c.quote for c in sample.ask(question).citations]
+        assert len(quotes) == len(set(quotes))
+
+
+def test_the_same_question_has_the_same_receipt(sample: Book) -> None:
+    first, second = sample.ask("What is SLAM?"), sample.ask("What is SLAM?")
+    assert first == second
+    assert first.receipt_id != sample.ask("What is DDS?").receipt_id
+
+
+@pytest.mark.parametrize("golden", SELECTIONS, ids=lambda g: g.id)
+def test_an_answer_from_a_selection_quotes_only_the_selection(sample: Book, golden) -> None:  # type: ignore[no-untyped-def]
+    answer = sample.ask(golden.question, selected_text=golden.selection)
+    assert answer.mode is Mode.SELECTED_TEXT
+    for citation in answer.citations:
+        assert golden.selection[citation.start : citation.end] == citation.quote
+    assert answer.suggestions == ()
+
+
+@pytest.mark.parametrize(
+    "question", ["Explain this", "summarise", "What does this mean?", "tl;dr", "Sum this up, please."]
+)
+def test_a_request_about_the_whole_selection_is_never_refused(sample: Book, question: str) -> None:
+    selection = "Bread rises because yeast makes carbon dioxide. The gas is held by gluten. It forms in wet flour."
+    answer = sample.ask(question, selected_text=selection)
+    assert not answer.abstained
+    assert answer.citations
+
+
+def test_what_the_book_says_elsewhere_does_not_leak_into_a_selection(sample: Book) -> None:
+    selection = "Bread rises because yeast makes carbon dioxide. The gas is held by gluten in the dough."
+    answer = sample.ask("What is the zero-moment point?", selected_text=selection)
+    assert answer.abstained
+    assert answer.mode is Mode.SELECTED_TEXT
+    assert "ground" not in answer.text
+
+
+def test_a_selection_in_urdu_is_quoted_with_its_own_offsets(sample: Book) -> None:
+    selection = "روبوٹ کا توازن اہم ہے۔ صفر لمحہ نقطہ زمین پر ہوتا ہے۔ پاؤں زمین پر رہتے ہیں۔"
+    answer = sample.ask("اس کی وضاحت کریں summarise", selected_text=selection)
+    for citation in answer.citations:
+        assert selection[citation.start : citation.end] == citation.quote
+
+
+def test_a_long_selection_is_answered_from_the_part_that_matters(sample: Book) -> None:
+    filler = "\n\n".join(f"Paragraph {n} speaks of gardens, roses and the weather in spring. " * 6 for n in range(120))
+    selection = f"{filler}\n\nThe gripper of the Kestrel arm closes with a force of 85 newtons.\n\n{filler}"[:64_000]
+    answer = sample.ask("With what force does the gripper of the Kestrel arm close?", selected_text=selection)
+    assert "85 newtons" in answer.text
+
+
+@pytest.mark.parametrize("selection", ["", " \n ", "x" * 64_001])
+def test_empty_and_endless_selections_are_refused(sample: Book, selection: str) -> None:
+    with pytest.raises(QuestionError):
+        sample.ask("Explain this", selected_text=selection)

@@ -1,0 +1,145 @@
+"""Chunks: exact slices of the document, cut by structure, sized by the model's own tokens."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import glossator
+from glossator.core.sentences import split_sentences
+from glossator.core.types import BlockKind, Chunk, Document
+from glossator.ingest.chunk import BOOK, chunk_document
+from glossator.ingest.read import read_source
+
+CountTokens = Callable[[Sequence[str]], list[int]]
+PROSE = (BlockKind.PARAGRAPH, BlockKind.ITEM)
+
+
+@pytest.fixture(scope="module")
+def count(tmp_path_factory: pytest.TempPathFactory) -> CountTokens:
+    """The real tokenizer."""
+    return glossator.open(tmp_path_factory.mktemp("data")).parts.embedder.count_tokens
+
+
+def words(texts: Sequence[str]) -> list[int]:
+    """Words times thirty: a stand-in for tokens that makes short texts long enough to cut."""
+    return [30 * len(text.split()) for text in texts]
+
+
+def read(markdown: str) -> Document:
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder, "page.md").write_text(f"Start.\n\n{markdown}", "utf-8")
+        return read_source(folder, "https://x.org", 10_000_000).documents[0]
+
+
+def check(document: Document, chunks: list[Chunk]) -> None:
+    """The laws that hold for every document."""
+    position = 0
+    for number, chunk in enumerate(chunks):
+        assert chunk.text == document.text[chunk.start : chunk.end]
+        assert chunk.text.strip()
+        assert chunk.start >= position
+        assert chunk.position == number
+        position = chunk.end
+        for span in chunk.sentences:
+            assert chunk.text[span.start : span.end].strip() == chunk.text[span.start : span.end] != ""
+    for block in document.blocks:
+        if block.kind is BlockKind.HEADING:
+            assert not any(c.start < block.end and block.start < c.end for c in chunks)
+        else:
+            parts = split_sentences(document.text, block.start, block.end) if block.kind in PROSE else [block]
+            for part in parts:
+                assert sum(c.start <= part.start and part.end <= c.end for c in chunks) == 1
+
+
+WORD = st.text("abcdeéßابت漢.,!?*_`[]()<>{}#|$\\~&-+:'\"0123", min_size=1, max_size=8)
+LINE = st.lists(WORD, min_size=1, max_size=30).map(" ".join)
+BLOCK = st.one_of(
+    LINE,
+    LINE.map(lambda line: f"{line}. {line}! {line}?"),
+    st.tuples(st.integers(1, 6), LINE).map(lambda pair: f"{'#' * pair[0]} {pair[1]}"),
+    st.lists(LINE, min_size=1, max_size=5).map(lambda lines: "\n".join(f"- {line}" for line in lines)),
+    st.lists(LINE, min_size=1, max_size=5).map(lambda lines: "```\n" + "\n".join(lines) + "\n```"),
+    st.lists(LINE, min_size=1, max_size=5).map(
+        lambda rows: "| a | b |\n|---|---|\n" + "\n".join(f"| {r} | c |" for r in rows)
+    ),
+    LINE.map(lambda line: f"> {line}"),
+    LINE.map(lambda line: f"$$\n{line}\n$$"),
+    LINE.map(lambda line: f"![{line}](a.png)"),
+    LINE.map(lambda line: f"<div>\n\n{line}\n\n</div>"),
+    st.text(st.characters(exclude_characters="\x00", codec="utf-8"), max_size=60),
+)
+
+
+@settings(deadline=None)
+@given(st.lists(BLOCK, max_size=12).map("\n\n".join))
+def test_chunks_slice_back_to_the_document_and_leave_nothing_out(markdown: str) -> None:
+    document = read(markdown)
+    check(document, chunk_document(document, words))
+
+
+@settings(deadline=None)
+@given(st.lists(st.text("abcdefgh", min_size=1, max_size=9), min_size=1, max_size=300))
+def test_no_word_of_plain_prose_is_lost(given_words: list[str]) -> None:
+    paragraphs = [" ".join(given_words[i : i + 25]) for i in range(0, len(given_words), 25)]
+    document = read("\n\n".join(paragraphs))
+    chunks = chunk_document(document, words)
+    assert " ".join(chunk.text for chunk in chunks).split() == ["Start.", *given_words]
+
+
+def test_long_prose_is_cut_into_even_chunks_of_300_to_400_tokens(count: CountTokens) -> None:
+    prose = "\n\n".join(
+        " ".join(f"The motor number {n} turns the wheel {m} times before it stops." for m in range(3))
+        for n in range(60)
+    )
+    document = read(f"# Motors\n\n{prose}")
+    sizes = count([chunk.text for chunk in chunk_document(document, count)])
+    assert len(sizes) > 5
+    assert all(BOOK.target - 100 <= size <= BOOK.limit for size in sizes[1:])
+
+
+def test_a_section_a_little_too_long_becomes_two_halves(count: CountTokens) -> None:
+    document = read("## Long\n\n" + " ".join(f"Number {n} is a short sentence." for n in range(60)))
+    sizes = count([chunk.text for chunk in chunk_document(document, count)][1:])
+    assert len(sizes) == 2
+    assert abs(sizes[0] - sizes[1]) < 30
+
+
+def test_a_listing_and_a_row_are_never_cut(count: CountTokens) -> None:
+    code = "\n".join(f"value_{n} = compute({n}, {n + 1})" for n in range(200))
+    row = " ".join(f"cell{n}" for n in range(600))
+    document = read(f"Before.\n\n```python\n{code}\n```\n\n| a |\n|---|\n| {row} |\n\nAfter.")
+    texts = [chunk.text for chunk in chunk_document(document, count)]
+    assert sum(code in text for text in texts) == 1
+    assert sum(row in text for text in texts) == 1
+
+
+def test_sections_are_never_mixed_and_know_their_place(tmp_path: Path) -> None:
+    (tmp_path / "page.md").write_text(
+        "# Robots\n\nIntro.\n\n## Legs {#leg}\n\nTwo.\n\n### Feet\n\nFlat.\n\n## Arms\n\nLong.\n", "utf-8"
+    )
+    (document,) = read_source(str(tmp_path), "https://x.org", 1_000_000).documents
+    found = [(c.text, c.heading_path, c.section, c.anchor) for c in chunk_document(document, words)]
+    assert found == [
+        ("Intro.", ("Robots",), "Robots", "robots"),
+        ("Two.", ("Robots", "Legs"), "Legs", "leg"),
+        ("Flat.", ("Robots", "Legs", "Feet"), "Feet", "feet"),
+        ("Long.", ("Robots", "Arms"), "Arms", "arms"),
+    ]
+
+
+def test_the_bullet_of_an_item_is_shown_but_not_quoted() -> None:
+    document = read("- First thing.\n- Second thing.\n")
+    (chunk,) = chunk_document(document, lambda texts: [1 for _ in texts])
+    assert chunk.text == "Start.\n\n- First thing.\n- Second thing."
+    assert [chunk.text[s.start : s.end] for s in chunk.sentences] == ["Start.", "First thing.", "Second thing."]
+
+
+def test_the_same_source_gives_the_same_chunks() -> None:
+    first, second = read("## A\n\nText. More."), read("## A\n\nText. More.")
+    assert chunk_document(first, words) == chunk_document(second, words)

@@ -1,0 +1,68 @@
+"""The docs are true: every command, setting, route and make target in them exists, and the other way round."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+
+import click
+from click.testing import CliRunner
+
+from conftest import ROOT
+from glossator.cli import cli
+from glossator.core.settings import Settings
+from glossator.serve.app import create_app
+
+DOCS = ROOT / "docs"
+
+
+def cli_page() -> str:
+    """docs/cli.md as the commands' own help would have it (GLOSSATOR_WRITE_DOCS=1 writes it)."""
+    context = click.Context(cli, info_name="glossator")
+    names = ["", *cli.list_commands(context)]
+    parts = ["# Commands\n", (cli_docstring() + "\n")]
+    for name in names:
+        out = CliRunner().invoke(cli, [*([name] if name else []), "--help"], prog_name="glossator", terminal_width=100)
+        parts.append(f"## glossator {name}".rstrip() + f"\n\n```\n{out.output.rstrip()}\n```\n")
+    return "\n".join(parts)
+
+
+def cli_docstring() -> str:
+    import glossator.cli
+
+    return (glossator.cli.__doc__ or "").partition("\n\n")[2].strip()
+
+
+def test_the_page_on_commands_is_what_the_commands_say() -> None:
+    page = DOCS / "cli.md"
+    if os.environ.get("GLOSSATOR_WRITE_DOCS"):
+        page.write_text(cli_page(), "utf-8")
+    assert page.read_text("utf-8") == cli_page()
+
+
+def test_every_setting_is_documented_and_no_other() -> None:
+    documented = set(re.findall(r"`GLOSSATOR_(\w+)`", (DOCS / "settings.md").read_text("utf-8")))
+    assert documented == {name.upper() for name in Settings.model_fields}
+
+
+def test_every_route_is_documented(tmp_path: Path) -> None:
+    readme = (ROOT / "README.md").read_text("utf-8")
+    app = create_app(Settings(data_dir=tmp_path))
+    paths = {path for path in app.openapi()["paths"] if path not in ("/style.css",)}
+    assert paths
+    assert [path for path in paths if f"`{path}`" not in readme and f" {path}" not in readme] == []
+
+
+def test_every_make_target_named_in_the_docs_exists() -> None:
+    makefile = (ROOT / "Makefile").read_text("utf-8")
+    targets = set(re.findall(r"^(\w+):", makefile, re.MULTILINE))
+    for page in [*DOCS.rglob("*.md"), ROOT / "README.md", ROOT / "CONTRIBUTING.md"]:
+        named = set(re.findall(r"`make (\w+)", page.read_text("utf-8")))
+        assert named <= targets, page
+
+
+def test_links_between_the_docs_lead_somewhere() -> None:
+    for page in [*DOCS.rglob("*.md"), ROOT / "README.md", ROOT / "CONTRIBUTING.md"]:
+        for target in re.findall(r"\]\((?!https?:|#)([^)#\s]+)", page.read_text("utf-8")):
+            assert (page.parent / target).exists(), f"{page}: {target}"

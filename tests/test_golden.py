@@ -1,0 +1,60 @@
+"""The sample book keeps its promises, and the golden file is checked."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from conftest import BOOK
+from glossator import pipeline
+from glossator.core.errors import SourceError
+from glossator.evaluate.golden import load_golden, summarise
+from glossator.facade import Book
+
+GOLDEN = BOOK / "golden.yaml"
+
+
+def test_the_sample_book_passes_its_golden_questions(sample: Book) -> None:
+    summary = summarise(asyncio.run(pipeline.evaluate(sample.parts, load_golden(GOLDEN))))
+    assert summary.section_in_top_5 >= 0.95
+    assert summary.section_at_1 >= 0.80
+    assert summary.out_of_scope_abstained >= 0.95
+    assert summary.answerable_abstained <= 0.05
+    assert summary.selection_right >= 0.90
+
+
+def test_the_golden_file_has_enough_of_every_kind() -> None:
+    questions = load_golden(GOLDEN)
+    kinds = [question.kind for question in questions]
+    assert len({question.id for question in questions}) == len(questions) >= 60
+    assert kinds.count("answerable") >= 40
+    assert kinds.count("out_of_scope") >= 10
+    assert kinds.count("selection") >= 10
+
+
+def test_every_page_and_section_that_it_names_exists(sample: Book) -> None:
+    pages = {d.document_id: d for d in sample.documents()}
+    for question in load_golden(GOLDEN):
+        for ref in [*question.sections, *([question.source] if question.source else [])]:
+            page = pages[ref.page]
+            headings = {" ".join(page.text[b.start : b.end].split()) for b in page.blocks if b.kind == "heading"}
+            assert ref.section.replace("`", "") in headings | {page.title}, question.id
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("version: 1\nquestions:\n- {id: a, kind: sometimes, question: b}", "kind"),
+        ("version: 2\nquestions: []", "version"),
+        ("version: 1\nquestions: [", "YAML"),
+        ("- 1", "valid dictionary"),
+    ],
+)
+def test_a_wrong_golden_file_is_one_clear_line(tmp_path: Path, text: str, problem: str) -> None:
+    file = tmp_path / "golden.yaml"
+    file.write_text(text, "utf-8")
+    with pytest.raises(SourceError, match=problem) as caught:
+        load_golden(file)
+    assert "\n" not in str(caught.value)

@@ -1,0 +1,166 @@
+"""HTML folders: the main content of a page, with anchors, and nothing that a reader does not see."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from glossator.core.types import BlockKind
+from glossator.ingest.extract import Extracted, extract
+from glossator.ingest.read import read_source
+
+
+def shown(html: str) -> str:
+    return extract(f"<main>{html}</main>").text
+
+
+def headings(page: Extracted) -> list[tuple[int, str, str]]:
+    found = [block for block in page.blocks if block.kind is BlockKind.HEADING]
+    return [(block.level, block.anchor, page.text[block.start : block.end]) for block in found]
+
+
+MAIN = {
+    "Sphinx": '<div class="document"><div role="main" class="body">{}</div></div><div class="sphinxsidebar">Side</div>',
+    "Docusaurus": '<nav>Top</nav><main><nav class="breadcrumbs">Crumbs</nav><article>{}</article></main>',
+    "mdBook": '<nav id="sidebar">Side</nav><div id="content"><main>{}</main><nav>Next</nav></div>',
+    "no generator": "{}",
+    "many articles": "<aside>Side</aside><main><article>{}</article><article></article></main>",
+}
+
+
+@pytest.mark.parametrize("frame", MAIN.values(), ids=MAIN.keys())
+def test_only_the_main_content_is_read(frame: str) -> None:
+    body = frame.format("<h1>Title</h1><p>Some words.</p>")
+    page = extract(f"<html><head><title>T</title><style>p {{}}</style></head><body>{body}</body></html>")
+    assert (page.title, page.text) == ("Title", "Title\n\nSome words.")
+
+
+UNSEEN = [
+    "<script>secret()</script>",
+    "<style>.secret {}</style>",
+    "<noscript>secret</noscript>",
+    "<template>secret</template>",
+    "<nav>secret</nav>",
+    "<p hidden>secret</p>",
+    "<p aria-hidden='true'>secret</p>",
+    "<p style='color: red; DISPLAY:none'>secret</p>",
+    "<span class='sr-only'>secret</span>",
+    "<svg><text>secret</text></svg>",
+    "<button>secret</button>",
+    "<form><input value='secret'><textarea>secret</textarea></form>",
+    "<!-- secret -->",
+    "<![CDATA[ secret ]]>",
+    "<iframe src='x'>secret</iframe>",
+    "<div>" * 300 + "<script>secret()</script><p hidden>secret</p>" + "</div>" * 300,
+]
+
+
+@pytest.mark.parametrize("html", UNSEEN)
+def test_what_a_browser_does_not_show_is_not_read(html: str) -> None:
+    assert shown(f"<p>Before.</p>{html}<p>After.</p>") == "Before.\n\nAfter."
+
+
+SEEN = {
+    "inline markup": ("<p>One <b>t<i>w</i>o</b>\n three<br>four</p>", "One two three four"),
+    "entities": ("<p>a &lt; b &amp;&nbsp;c &#8212; d</p>", "a < b & c — d"),
+    "invisible characters": ("<p>soft\u00adhyphen zero\u200bwidth</p>", "softhyphen zerowidth"),
+    "lists": (
+        "<ol><li>One<ul><li>Deep</li></ul></li><li><p>Two</p><p>More</p></li></ol>",
+        "1. One\n  - Deep\n2. Two\n   More",
+    ),
+    "definitions": ("<dl><dt>Term</dt><dd>Meaning</dd></dl>", "Term\n\nMeaning"),
+    "details": ("<details><summary>More</summary>Text</details>", "More\n\nText"),
+    "a picture": (
+        "<figure><img src='a' alt='A long arm'><figcaption>Arm</figcaption></figure>",
+        "[Figure: A long arm]\n\nArm",
+    ),
+    "a table": (
+        "<table><caption>Cap</caption><tr><th>A<th>B<tr><td>1<td><p>2</p><p>3</p></table>",
+        "Cap\n\nA | B\n1 | 2 3",
+    ),
+    "a table in a table": ("<table><tr><td>A<table><tr><td>B</table></table>", "A B"),
+    "broken markup": ("<p>One <b>two<p>three</i></b></div><h9>four", "One two\n\nthree\n\nfour"),
+}
+
+
+@pytest.mark.parametrize(("html", "text"), SEEN.values(), ids=SEEN.keys())
+def test_what_a_reader_sees_is_read(html: str, text: str) -> None:
+    assert shown(html) == text
+
+
+ANCHORS = {
+    "its own": '<h2 id="own">Head</h2>',
+    "the section's": '<section id="own"><h2>Head<a class="headerlink" href="#own">¶</a></h2></section>',
+    "an anchor's before it": '<a id="own"></a><h2>Head</h2>',
+    "an anchor's inside": '<h2><a name="own"></a>Head</h2>',
+    "a link's inside": '<h2><a class="header" href="#own" id="own">Head</a></h2>',
+}
+
+
+@pytest.mark.parametrize("html", ANCHORS.values(), ids=ANCHORS.keys())
+def test_a_heading_is_reached_by_an_anchor(html: str) -> None:
+    assert headings(extract(f"<main><h1>T</h1>{html}<p>Text.</p></main>"))[1] == (2, "own", "Head")
+
+
+LISTINGS = {
+    "a class on code": '<pre><code class="language-python">a\n  b</code></pre>',
+    "a class around it": '<div class="highlight-python"><div class="highlight"><pre>a\n  b\n</pre></div></div>',
+    "lines that break": '<pre class="language-python"><code><span>a<br></span><span>  b<br></span></code></pre>',
+    "line numbers": '<table class="highlighttable language-python"><tr><td class="linenos"><pre>1\n2</pre></td>'
+    '<td class="code"><div class="language-python"><pre>a\n  b</pre></div></td></tr></table>',
+    "hidden lines": '<pre class="language-python"><span class="boring">x\n</span>a\n  b<button>Copy</button></pre>',
+}
+
+
+@pytest.mark.parametrize("html", LISTINGS.values(), ids=LISTINGS.keys())
+def test_a_listing_keeps_its_lines_and_names_its_language(html: str) -> None:
+    assert shown(html) == "```python\na\n  b\n```"
+
+
+TEX = '<annotation encoding="application/x-tex">{}</annotation>'
+FORMULAS = {
+    "KaTeX": (
+        f'<p>so <span class="katex"><span class="katex-mathml"><math><mi>x</mi>{TEX.format("x^2")}</math></span>'
+        '<span class="katex-html" aria-hidden="true">x2</span></span> is</p>',
+        "so $x^2$ is",
+    ),
+    "displayed KaTeX": (f'<span class="katex-display"><math>{TEX.format("x^2")}</math></span>', "$$ x^2 $$"),
+    "Sphinx": (r'<p>so <span class="math notranslate">\(x^2\)</span> is</p>', "so $x^2$ is"),
+    "displayed by Sphinx": (r'<div class="math">\[x^2\]</div>', "$$ x^2 $$"),
+    "MathJax": ('<p>so <script type="math/tex">x^2</script> is</p>', "so $x^2$ is"),
+    "displayed by MathJax": ('<script type="math/tex; mode=display">x^2</script>', "$$ x^2 $$"),
+    "MathML": ('<p>so <math alttext="x^2"><mi>x</mi></math> is</p>', "so $x^2$ is"),
+}
+
+
+@pytest.mark.parametrize(("html", "text"), FORMULAS.values(), ids=FORMULAS.keys())
+def test_formulas_are_kept_as_tex(html: str, text: str) -> None:
+    assert shown(html) == text
+
+
+def test_the_browsers_title_serves_a_page_without_a_heading() -> None:
+    assert extract("<title> The\n title </title><p>Text.</p>").title == "The title"
+
+
+HOSTILE = {
+    "20,000 nested boxes": "<div>" * 20_000 + "Deep words." + "</div>" * 20_000,
+    "20,000 nested lists": "<ul><li>" * 20_000 + "Deep words.",
+    "20,000 nested tables": "<table><tr><td>" * 20_000 + "Deep words.",
+    "20,000 nested tags of no kind": "<b><x-y>" * 10_000 + "Deep words.",
+    "a megabyte without a space": "x" * 1_000_000 + " Deep words.",
+    "a megabyte of open tags": "<a " * 300_000 + ">Deep words.",
+}
+
+
+@pytest.mark.parametrize("html", HOSTILE.values(), ids=HOSTILE.keys())
+def test_hostile_markup_is_read_as_text(html: str) -> None:
+    assert extract(html).text.endswith("Deep words.")
+
+
+def test_a_folder_of_pages_is_read_without_the_pages_of_its_generator(tmp_path: Path) -> None:
+    (tmp_path / "_static").mkdir()
+    for name in ("index", "guide", "genindex", "search", "404", "_static/x"):
+        (tmp_path / f"{name}.html").write_text(f"<title>{name}</title><p>Words of {name}.</p>", "utf-8")
+    book = read_source(str(tmp_path), "https://x.org/b", 1_000_000)
+    assert [document.url for document in book.documents] == ["https://x.org/b/guide.html", "https://x.org/b/index.html"]

@@ -1,0 +1,110 @@
+"""MkDocs: nav, addresses, admonitions, tabs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from glossator.core.types import BlockKind
+from glossator.ingest.read import Book, read_source
+
+LIMIT = 1_000_000
+CONFIG = """site_name: B
+site_url: https://x.org/b/
+nav:
+  - Home: index.md
+  - guide/start.md
+  - Deep:
+      - Inner:
+          - "The: page": guide/deep.md
+      - https://elsewhere.org
+markdown_extensions:
+  - pymdownx.emoji:
+      emoji_index: !!python/name:material.extensions.emoji.twemoji
+      options: !ENV [A, b]
+"""
+
+
+def site(folder: Path, config: str, **pages: str) -> Book:
+    (folder / "docs" / "guide").mkdir(parents=True)
+    (folder / "mkdocs.yml").write_text(config, "utf-8")
+    for name, text in pages.items():
+        (folder / "docs" / f"{name.replace('__', '/')}.md").write_text(text, "utf-8")
+    return read_source(str(folder), None, LIMIT)
+
+
+def shown(folder: Path, text: str) -> str:
+    return site(folder, "site_name: B", page=text).documents[0].text
+
+
+PAGES = {name: f"# Heading of {name}\n\nText." for name in ("guide__deep", "guide__start", "index", "other")}
+
+
+def test_nav_gives_order_titles_and_chapters_and_other_pages_follow(tmp_path: Path) -> None:
+    found = [(page.document_id, page.title, page.chapters[:-1]) for page in site(tmp_path, CONFIG, **PAGES).documents]
+    assert found == [
+        ("index.md", "Home", ()),
+        ("guide/start.md", "Heading of guide__start", ()),
+        ("guide/deep.md", "The: page", ("Deep", "Inner")),
+        ("other.md", "Heading of other", ()),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("setting", "routes"),
+    [("true", ["", "guide/start/", "guide/deep/"]), ("false", ["index.html", "guide/start.html", "guide/deep.html"])],
+)
+def test_addresses_are_folders_unless_switched_off(setting: str, routes: list[str], tmp_path: Path) -> None:
+    book = site(tmp_path, f"{CONFIG}use_directory_urls: {setting}\n", **PAGES)
+    assert [page.url for page in book.documents][:3] == [f"https://x.org/b/{route}" for route in routes]
+
+
+def test_the_docs_folder_alone_is_known_as_part_of_its_site(tmp_path: Path) -> None:
+    whole = site(tmp_path, CONFIG, **PAGES)
+    assert read_source(str(tmp_path / "docs"), None, LIMIT) == whole
+
+
+def test_a_broken_config_leaves_the_pages_readable(tmp_path: Path) -> None:
+    book = site(tmp_path, "nav: [", index="Text.")
+    assert [page.text for page in book.documents] == ["Text."]
+
+
+def test_front_matter_gives_the_title(tmp_path: Path) -> None:
+    (page,) = site(tmp_path, "site_name: B", page="---\ntitle: Own title\n---\n# Heading\n\nText.").documents
+    assert page.title == "Own title"
+
+
+def test_ids_follow_python_markdown(tmp_path: Path) -> None:
+    (page,) = site(tmp_path, "site_name: B", page="## Été, à C++\n\n## Own {: #my-id .x }\n\n## A\n\n## A\n").documents
+    assert [block.anchor for block in page.blocks if block.kind is BlockKind.HEADING] == [
+        "ete-a-c",
+        "my-id",
+        "a",
+        "a_1",
+    ]
+
+
+MARKS = {
+    "a titled admonition": (
+        '!!! warning "Mind the gap"\n\n    Some *words*.\n\nAfter.',
+        "Mind the gap\n\nSome words.\n\nAfter.",
+    ),
+    "an untitled admonition": ("!!! note\n    Some words.\nAfter.", "Some words. After."),
+    "an admonition with classes": ('!!! note inline end ""\n    Some words.', "Some words."),
+    "a foldable admonition": ('???+ note "Open"\n    Some words.', "Open\n\nSome words."),
+    "tabs": ('=== "C"\n\n    One.\n\n=== "C++"\n\n    Two.', "C\n\nOne.\n\nC++\n\nTwo."),
+    "tabs in an admonition": (
+        '!!! note "N"\n\n    === "T"\n\n        Deep.\n\n    Back.\n\nOut.',
+        "N\n\nT\n\nDeep.\n\nBack.\n\nOut.",
+    ),
+    "an underlined heading": ("Heading\n===\n\nText.", "Heading\n\nText."),
+    "code in a tab": ('=== "T"\n\n    ```py\n    if a:\n\n        b()\n    ```\n', "T\n\n```py\nif a:\n\n    b()\n```"),
+    "code about tabs": ('```\n=== "T"\n    !!! note\n```', '```\n=== "T"\n    !!! note\n```'),
+    "an alert": ("> [!NOTE]\n> Some words.", "Some words."),
+}
+
+
+@pytest.mark.parametrize(("source", "text"), MARKS.values(), ids=MARKS.keys())
+def test_marks_are_not_shown_but_their_text_is(source: str, text: str, tmp_path: Path) -> None:
+    assert shown(tmp_path, source) == text

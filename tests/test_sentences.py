@@ -1,0 +1,74 @@
+"""Sentences begin and end where a reader of the language says so."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from glossator.core.sentences import MAX_SENTENCE, split_sentences
+
+# Sentences are parted by a bar.
+TEXTS = {
+    "plain": "One is here. | Two is there! | Is three?",
+    "abbreviations": "Dr. Smith met Mr. Jones, e.g. at noon. | See Fig. 3 and ch. 5. | Cf. Lee et al. (2020).",
+    "abbreviations that may end": "It has bolts, nuts, etc. | The rest is glue. | Acme Inc. is big. | Say no. | Go.",
+    "times": "We met at 3 p.m. yesterday. | They left.",
+    "decimals": "Pi is 3.14159. | It costs $3.50 or 5.5 %. | Done.",
+    "versions": "Version 2.0.1 is out. | See v1.2. | It works with Python 3.11.",
+    "addresses": "See https://x.org/a.b?c=d.e!f. | Mail a.b@x.org. | Read README.md. | Node.js is fine.",
+    "initials": "J. R. R. Tolkien wrote it. | So did C. S. Lewis. | See Robert A. Heinlein. | Smith, J. (2020) did.",
+    "letters that are no initials": "This is plan B. | It works. | Take vitamin C. | It helps.",
+    "countries": "The U.S. economy grew. | The E.U. did not.",
+    "titles": "He has a Ph.D. in maths. | She has two.",
+    "ellipses": "Wait... what happened? | Nothing… | Well.",
+    "several marks": "What?! | No!!! | Yes...",
+    "quotes": 'He said "Stop." | She left. | (It ended.) | “So?” he asked. | «Oui.» | Non.',
+    "emphasis": "It is **bold.** | It is _not?_ | Yes.",
+    "names with marks": "Yahoo! is a site. | Use it.",
+    "names in lower case": "I have an iPad. | iOS runs on it. | macOS does not.",
+    "lower case": "all is lower case here. | so is this. | and this",
+    "numbers of a list": "1. First do this. | 2. Then do that.",
+    "years": "It was 1984. | Then came 1985.",
+    "Chinese and Japanese": "これは文です。|次の文！|本当？|「はい。」|终。",
+    "Urdu": "یہ ایک جملہ ہے۔ | کیا یہ سوال ہے؟ | ہاں۔",
+    "Arabic": "هذه جملة. | هل هذا سؤال؟ | نعم.",
+    "Hindi": "यह एक वाक्य है। | क्या यह सवाल है? | हाँ॥",
+    "Greek and Russian": "Αυτό είναι. | Это тоже. | Да!",
+}
+
+
+@pytest.mark.parametrize("parted", TEXTS.values(), ids=TEXTS.keys())
+def test_sentences_are_parted_where_a_reader_parts_them(parted: str) -> None:
+    text = parted.replace(" | ", " ").replace("|", "")
+    wanted = [sentence.strip() for sentence in parted.split("|")]
+    assert [text[span.start : span.end] for span in split_sentences(text)] == wanted
+
+
+def test_a_text_without_a_full_stop_is_cut_at_white_space() -> None:
+    text = "word " * 2000
+    parts = [text[span.start : span.end] for span in split_sentences(text)]
+    assert max(map(len, parts)) <= MAX_SENTENCE
+    assert " ".join(parts) == text.strip()
+
+
+def test_only_the_range_that_was_asked_for_is_read() -> None:
+    text = "Before. One. Two. After."
+    assert [text[span.start : span.end] for span in split_sentences(text, 8, 17)] == ["One.", "Two."]
+
+
+MARKS = st.text(st.sampled_from(" \n\t.!?…。۔؟।\"'”)*aAbB1é漢اक"), max_size=200)
+
+
+@given(st.one_of(st.text(max_size=300), MARKS, MARKS.map(lambda text: text * 40)))
+def test_sentences_are_trimmed_ordered_apart_and_leave_nothing_out(text: str) -> None:
+    spans = split_sentences(text)
+    position = 0
+    for span in spans:
+        sentence = text[span.start : span.end]
+        assert position <= span.start < span.end
+        assert not text[position : span.start].strip()
+        assert sentence == sentence.strip()
+        assert len(sentence) <= MAX_SENTENCE
+        position = span.end
+    assert not text[position:].strip()
