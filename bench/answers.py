@@ -53,6 +53,9 @@ def main() -> None:
     print(f"CLAP NQ, {n} answerable questions over {len(sentences)} passages; right passage first: {found / n:.1%}")
     print(f"  sentence F1, first three sentences of the best passage: {sum(lead) / n:.3f}")
     print(f"  sentence F1, extractive answer:                         {sum(ours) / n:.3f}")
+    answered = [(o, b) for o, b, c in zip(ours, lead, counts, strict=True) if c]
+    own, first = (sum(pair[k] for pair in answered) / len(answered) for k in (0, 1))
+    print(f"  of the {len(answered)} that it answers: {own:.3f} against {first:.3f}, ratio {own / first:.2f}")
     print(
         f"  ratio {sum(ours) / sum(lead):.2f}; sentences an answer {sum(counts) / n:.1f}; abstained {abstained / n:.1%}"
     )

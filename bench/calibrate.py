@@ -28,7 +28,7 @@ BOOKS = {"rust": ("books/rust-book.tar.gz", "src"), "docusaurus": ("books/docusa
 SHARE = {"answerable": 0.5, "near": 0.2, "far": 0.3}
 """How much each kind counts, whatever the number of its questions."""
 
-ODDS = {"book": 1.5, "selection": 0.4}
+ODDS = {"book": 1.6, "selection": 0.4}
 """How sure an answer must be: an invented one costs more than a refused one; but whoever selects a text means it."""
 CUT, TYPICAL = float(np.log(0.3 / 0.7)), float(np.log(0.8 / 0.2))
 """Logits of the two points that fix the scale: abstaining begins at 0.3, the median answerable question has 0.8."""

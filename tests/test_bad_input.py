@@ -18,6 +18,7 @@ import glossator
 from commands import quick_folder, run, run_alone
 from glossator import cli
 from glossator.core.errors import StorageProblem
+from glossator.embed.local import built_in_model
 from glossator.store.generations import Generations
 
 MOON = "What causes tides?"
@@ -240,16 +241,16 @@ def test_a_folder_without_a_model_is_named(tmp_path: Path, monkeypatch: pytest.M
     assert run("ask", MOON).failed_with(6, "lacks model.onnx and tokenizer.json", "Give a folder with both files")
 
 
-@pytest.mark.parametrize("command", ["ask", "ingest"])
+@pytest.mark.parametrize("junk", ["model.onnx", "tokenizer.json"])
 def test_a_file_that_is_no_model_is_one_line(
-    command: str, served: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    junk: str, small_book: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name in ("model.onnx", "tokenizer.json"):
-        (tmp_path / name).write_text("{}")
-    monkeypatch.setenv("GLOSSATOR_EMBEDDER", str(tmp_path))
-    with quick_folder() as folder:
-        outcome = run(command, served.parent, "--data-dir", folder)
-    assert outcome.failed_with(6, "model"), outcome
+    folder = Path(shutil.copytree(built_in_model(), tmp_path / "model"))
+    (folder / junk).write_text("{}")
+    monkeypatch.setenv("GLOSSATOR_EMBEDDER", str(folder))
+    with quick_folder() as data:
+        outcome = run("ingest", small_book, "--data-dir", data)
+    assert outcome.failed_with(6, junk, "Give another file"), outcome
 
 
 def test_nothing_ingested_yet_is_one_line(tmp_path: Path) -> None:

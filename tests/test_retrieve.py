@@ -90,3 +90,7 @@ def test_empty_and_endless_questions_are_refused(sample: Book, question: str) ->
 def test_top_k_has_bounds(sample: Book, top_k: int) -> None:
     with pytest.raises(QuestionError):
         sample.search("robot", top_k)
+
+
+def test_as_many_passages_as_asked_for_are_given(sample: Book) -> None:
+    assert len(sample.search("robot", 100)) == 100

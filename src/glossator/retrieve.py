@@ -11,10 +11,10 @@ from glossator.core.types import Chunk, Embedding, Filters, Found, Hit, Passage,
 from glossator.core.words import WordFinder, content_words, neighbours
 
 CANDIDATES = 100
-"""How many each search gives to the fusion."""
+"""How many each search gives to the fusion, at least."""
 
-RESCORED = 50
-"""How many of the fused are compared sentence by sentence."""
+RESCORED = 40
+"""How many of the fused are compared sentence by sentence, at least."""
 
 LONGEST_QUESTION = 2000
 """Characters of a question that retrieval looks at: its beginning and its end."""
@@ -61,8 +61,8 @@ def retrieve(
     question = shorten(question)
     query = embedder.embed_query(question)
     words = weigh(question, counts)
-    hits = index.search(query, question, CANDIDATES, filters)
-    ranked = rank(index, query, words, hits, embedder.calibration)
+    hits = index.search(query, question, max(CANDIDATES, 2 * top_k), filters)
+    ranked = rank(index, query, words, hits, embedder.calibration, max(RESCORED, 2 * top_k))
     best = _distinct(index, ranked, max(top_k, JUDGED))
     evidence = [features(chunk, r.dense, r.sentence, words) for chunk, r in best]
     found = [
@@ -103,17 +103,22 @@ class Ranked:
 
 
 def rank(
-    index: VectorIndex, query: QueryEmbedding, words: QuestionWords, hits: Sequence[Hit], calibration: Calibration
+    index: VectorIndex,
+    query: QueryEmbedding,
+    words: QuestionWords,
+    hits: Sequence[Hit],
+    calibration: Calibration,
+    rescored: int = RESCORED,
 ) -> list[Ranked]:
     """Fuse the searches; ties go to the earlier chunk, so that the order never varies."""
     dense_floor = min((hit.dense for hit in hits if hit.dense is not None), default=0.0)
-    trust = calibration.sparse * math.sqrt(_best_coverage(index, words, hits))
+    trust = calibration.sparse * _best_coverage(index, words, hits)
 
     def first(hit: Hit) -> float:
         dense = dense_floor if hit.dense is None else hit.dense
         return calibration.dense * dense + trust * (hit.sparse or 0.0)
 
-    best = sorted(hits, key=lambda hit: (-first(hit), hit.id))[:RESCORED]
+    best = sorted(hits, key=lambda hit: (-first(hit), hit.id))[:rescored]
     sentences = index.sentence_scores([hit.id for hit in best], query)
     ranked = [
         Ranked(hit.id, first(hit) + calibration.sentence * near, dense_floor if hit.dense is None else hit.dense, near)
@@ -172,11 +177,12 @@ def features(chunk: Chunk, dense: float, sentence: float, words: QuestionWords) 
     phrases    share of the question's neighbouring words that also stand together here
     together   how many of them do
     """
-    above = words.present(chunk.context)
+    headings = words.finder.find(chunk.context)
+    above = {stem for _, stem in headings}
     places = words.finder.find(chunk.text)
     coverage = _weight(words, above | {stem for _, stem in places}) / words.total
     length = math.log(max(1, len(words.weights)))
-    whole = sum(_stand_together(pair, places, words.finder.find(chunk.context)) for pair in words.phrases)
+    whole = sum(_stand_together(pair, places, headings) for pair in words.phrases)
     return (
         dense,
         sentence,

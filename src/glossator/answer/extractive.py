@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from glossator.core.types import Chunk, Span, Vector
 from glossator.core.words import WordFinder, all_words, content_words
 
-FEWEST, USUAL, MOST = 2, 3, 5
+FEWEST, USUAL, MOST = 2, 4, 5
 """Sentences of an answer; more than usual only when one leans on the one before."""
 PASSAGES = 5
 """How many passages the sentences may come from."""
@@ -154,9 +154,10 @@ def _pick(ranked: Sequence[_Candidate]) -> list[_Candidate]:
 
 
 def _says_the_same(one: str, other: str) -> bool:
-    """Whether the shorter of two sentences has most of its words in common with the longer."""
+    """Whether the shorter of two sentences has most of its words in common with the longer, and the same numbers."""
     words, others = set(content_words(one)), set(content_words(other))
-    return len(words & others) > 0.7 * min(len(words), len(others))
+    differ = any(word.isdigit() for word in words ^ others)
+    return not differ and len(words & others) > 0.7 * min(len(words), len(others))
 
 
 def _readable(picked: list[_Candidate], everything: dict[tuple[int, int], _Candidate]) -> list[Quote]:

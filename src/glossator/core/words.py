@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)?", re.UNICODE)
@@ -24,6 +24,7 @@ _STOP = frozenset(
     vs yet you your yours explain describe happen happens difference work works
     """.split()
 )
+_PLURALS = ("", "s", "es")
 _SUFFIXES = tuple(
     (ending, stem)
     for ending, _, stem in (
@@ -78,26 +79,31 @@ def _fold(word: str) -> str:
 
 
 class WordFinder:
-    """Finds given stems in texts in one pass: a stem stands wherever a word begins with it."""
+    """Finds given stems in texts: a stem stands wherever a word begins with it."""
 
     def __init__(self, stems: Sequence[str]) -> None:
         self.stems = tuple(dict.fromkeys(stems))
-        alternatives = "|".join(_pattern(stem) for stem in sorted(self.stems, key=len, reverse=True))
-        self._pattern = re.compile(rf"(?<![^\W_])(?:{alternatives})", re.IGNORECASE) if self.stems else None
 
     def find(self, text: str) -> list[tuple[int, str]]:
         """Every place of every stem, as (offset, stem)."""
-        if self._pattern is None:
-            return []
-        found = []
-        for match in self._pattern.finditer(text):
-            lowered = match[0].casefold()
-            stem = next((s for s in self.stems if lowered.startswith(s)), None)
-            if stem is not None:
-                found.append((match.start(), stem))
-        return found
+        lowered = text.lower()
+        if len(lowered) != len(text):  # a few capitals grow when lowered, and would shift what follows
+            lowered = "".join(low if len(low := character.lower()) == 1 else character for character in text)
+        return [(place, stem) for stem in self.stems for place in _places(lowered, stem)]
 
 
-def _pattern(stem: str) -> str:
-    """Short stems must be whole words, or every word that begins with those letters would match."""
-    return re.escape(stem) + (r"(?:e?s)?(?![^\W_])" if len(stem) < 4 else "")
+def _places(text: str, stem: str) -> Iterator[int]:
+    """Where words begin with a stem; a short one must be the whole word, or far too many would."""
+    place = text.find(stem)
+    while place >= 0:
+        if not text[place - 1 : place].isalnum() and (len(stem) > 3 or _is_whole(text, place + len(stem))):
+            yield place
+        place = text.find(stem, place + 1)
+
+
+def _is_whole(text: str, end: int) -> bool:
+    """Whether a word ends here, but for a plural ending."""
+    return any(
+        text.startswith(ending, end) and not text[end + len(ending) : end + len(ending) + 1].isalnum()
+        for ending in _PLURALS
+    )

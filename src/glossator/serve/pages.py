@@ -15,7 +15,7 @@ _SAFE_SCHEMES = ("http://", "https://", "file://", "/")
 def ask_page(contents: Sequence[Entry], question: str, answer: Answer | None) -> str:
     """A question, its answer, and the table of contents."""
     form = (
-        '<form action="/" method="get" role="search"><label for="q">Ask the book</label>'
+        '<form action="/" method="get" role="search"><label for="q">Your question</label>'
         f'<input id="q" name="q" dir="auto" maxlength="32000" value="{escape(question)}" autofocus>'
         '<button type="submit">Ask</button></form>'
     )
