@@ -103,7 +103,6 @@ class LocalEmbedder:
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = threads
         options.inter_op_num_threads = 1
-        options.enable_cpu_mem_arena = False
         file = self._folder / "model.onnx"
         try:
             return onnxruntime.InferenceSession(str(file), options, providers=["CPUExecutionProvider"])
