@@ -99,3 +99,15 @@ def test_a_long_selection_is_answered_from_the_part_that_matters(sample: Book) -
 def test_empty_and_endless_selections_are_refused(sample: Book, selection: str) -> None:
     with pytest.raises(QuestionError):
         sample.ask("Explain this", selected_text=selection)
+
+
+def test_a_question_of_one_word_is_answered_if_the_book_defines_it(sample: Book) -> None:
+    glossary = next(d for d in sample.documents() if d.document_id == "09-glossary.md")
+    terms = [glossary.text[b.start : b.end] for b in glossary.blocks if b.kind == "heading" and b.level == 3]
+    assert len(terms) >= 60
+    assert [term for term in terms if sample.ask(f"What is {term}?").abstained] == []
+
+
+@pytest.mark.parametrize("question", ["What is photosynthesis?", "poker", "What is a mortgage?", "weather tomorrow"])
+def test_a_short_question_beyond_the_book_is_refused(sample: Book, question: str) -> None:
+    assert sample.ask(question).abstained

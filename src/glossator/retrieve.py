@@ -19,6 +19,10 @@ RESCORED = 40
 LONGEST_QUESTION = 2000
 """Characters of a question that retrieval looks at: its beginning and its end."""
 
+SHORTEST = 4
+"""A question of fewer words counts as one of so many: few of the calibration sets are shorter, and "What is SLAM?" is no
+less likely to be answered than a longer question."""
+
 JUDGED = 5
 """How many of the best passages tell whether the book speaks of a question."""
 
@@ -181,7 +185,7 @@ def features(chunk: Chunk, dense: float, sentence: float, words: QuestionWords) 
     above = {stem for _, stem in headings}
     places = words.finder.find(chunk.text)
     coverage = _weight(words, above | {stem for _, stem in places}) / words.total
-    length = math.log(max(1, len(words.weights)))
+    length = math.log(max(SHORTEST, len(words.weights)))
     whole = sum(_stand_together(pair, places, headings) for pair in words.phrases)
     return (
         dense,
