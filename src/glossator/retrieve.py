@@ -20,8 +20,8 @@ LONGEST_QUESTION = 2000
 """Characters of a question that retrieval looks at: its beginning and its end."""
 
 SHORTEST = 4
-"""A question of fewer words counts as one of so many: few of the calibration sets are shorter, and "What is SLAM?" is no
-less likely to be answered than a longer question."""
+"""A question of fewer words counts as one of so many: few of the calibration sets are shorter, and "What is SLAM?"
+is no less likely to be answered than a longer question."""
 
 JUDGED = 5
 """How many of the best passages tell whether the book speaks of a question."""
