@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from common import ROOT, SETS, indexed, questions, unpack
+from common import ROOT, SETS, indexed, logistic, questions, unpack
 from glossator import retrieve as stage
 from glossator.core.ports import silent
 from glossator.core.types import Filters
@@ -68,21 +68,13 @@ def evidence(book: Book, question: str) -> np.ndarray:
 
 
 def fit(found: list[Example], odds: float, ridge: float = 5.0) -> tuple[float, np.ndarray]:
-    """Weighted logistic regression by Newton's method on standardised features, shifted to the operating point."""
+    """Weighted logistic regression, shifted to the operating point."""
     x = np.array([e.values for e in found])
     y = np.array([e.kind == "answerable" for e in found], float)
     number = Counter(e.kind for e in found)
     weight = np.array([len(found) * SHARE[e.kind] / number[e.kind] for e in found])
-    mean, spread = x.mean(0), np.where(x.std(0) > 0, x.std(0), 1.0)
-    z = np.c_[np.ones(len(x)), (x - mean) / spread]
-    beta = np.zeros(z.shape[1])
-    penalty = np.diag([0.0] + [ridge] * x.shape[1])
-    for _ in range(50):
-        p = 1 / (1 + np.exp(-z @ beta))
-        gradient = z.T @ (weight * (y - p)) - penalty @ beta
-        beta += np.linalg.solve((z * (weight * p * (1 - p))[:, None]).T @ z + penalty, gradient)
-    slope = beta[1:] / spread
-    bias = float(beta[0] - slope @ mean) - float(np.log(odds))
+    bias, slope = logistic(x, y, weight, ridge)
+    bias -= float(np.log(odds))
     typical = float(np.median([bias + slope @ e.values for e in found if e.kind == "answerable"]))
     stretch = (TYPICAL - CUT) / typical
     return stretch * bias + CUT, stretch * slope

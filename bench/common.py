@@ -10,6 +10,9 @@ import tempfile
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+import numpy as np
+from numpy.typing import NDArray
+
 import glossator
 from glossator.facade import Book
 
@@ -64,3 +67,18 @@ def ndcg(ranked: Sequence[str], relevant: set[str], depth: int = 10) -> float:
 def unique(items: Iterable[str]) -> list[str]:
     """First occurrences, in order."""
     return list(dict.fromkeys(items))
+
+
+def logistic(
+    x: NDArray[np.float64], y: NDArray[np.float64], weight: NDArray[np.float64], ridge: float
+) -> tuple[float, NDArray[np.float64]]:
+    """Bias and slopes of a weighted logistic regression, by Newton's method on standardised features."""
+    mean, spread = x.mean(0), np.where(x.std(0) > 0, x.std(0), 1.0)
+    z = np.c_[np.ones(len(x)), (x - mean) / spread]
+    beta, penalty = np.zeros(z.shape[1]), np.diag([0.0] + [ridge] * x.shape[1])
+    for _ in range(50):
+        p = 1 / (1 + np.exp(-np.clip(z @ beta, -30, 30)))
+        gradient = z.T @ (weight * (y - p)) - penalty @ beta
+        beta += np.linalg.solve((z * (weight * p * (1 - p))[:, None]).T @ z + penalty, gradient)
+    slope = beta[1:] / spread
+    return float(beta[0] - slope @ mean), slope

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import glossator
 from common import CACHE, ROOT, unpack
-from glossator.embed.local import LocalEmbedder, _batches, built_in_model
+from glossator.embed.local import LocalEmbedder, _batches, built_in_model, run_model
 from glossator.ingest.chunk import chunk_document
 from glossator.ingest.read import read_source
 
@@ -46,10 +46,10 @@ def bare(source: Path) -> tuple[int, float]:
     encodings = embedder._tokenizer.encode_batch([f"{c.context}\n{c.text}" for c in chunks])
     ids = [encoding.ids for encoding in encodings]
     batches = list(_batches([len(row) for row in ids]))
-    embedder._run(embedder._bulk, [ids[0]])
+    run_model(embedder._bulk, [ids[0]])
     started = time.perf_counter()
     with ThreadPoolExecutor(embedder._threads) as pool:
-        for _ in pool.map(lambda batch: embedder._run(embedder._bulk, [ids[i] for i in batch]), batches):
+        for _ in pool.map(lambda batch: run_model(embedder._bulk, [ids[i] for i in batch]), batches):
             pass
     return len(chunks), time.perf_counter() - started
 

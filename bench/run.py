@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-ALL = ("golden", "cold", "search", "ingest", "retrieval", "answers")
+ALL = ("golden", "cold", "search", "ingest", "retrieval", "answers", "verify")
 
 
 def main() -> None:

@@ -10,6 +10,7 @@ from glossator.core.sentences import MAX_SENTENCE, split_sentences
 
 # Sentences are parted by a bar.
 TEXTS = {
+    "a unit that is also an abbreviation": "It sends a command every 2 ms. | The joint waits 5 min. | Ms. Lee agrees.",
     "plain": "One is here. | Two is there! | Is three?",
     "abbreviations": "Dr. Smith met Mr. Jones, e.g. at noon. | See Fig. 3 and ch. 5. | Cf. Lee et al. (2020).",
     "abbreviations that may end": "It has bolts, nuts, etc. | The rest is glue. | Acme Inc. is big. | Say no. | Go.",

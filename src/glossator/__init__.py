@@ -5,22 +5,35 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from glossator.core.types import Answer, Citation, Filters, IngestReport, Passage
-    from glossator.facade import Book
+    from glossator.core.types import Answer, Citation, Evidence, Filters, IngestReport, Passage, Verdict
+    from glossator.facade import Book, verify
     from glossator.facade import open_book as open
 
 __version__ = "0.1.0"
-__all__ = ["Answer", "Book", "Citation", "Filters", "IngestReport", "Passage", "__version__", "open"]
+__all__ = [
+    "Answer",
+    "Book",
+    "Citation",
+    "Evidence",
+    "Filters",
+    "IngestReport",
+    "Passage",
+    "Verdict",
+    "__version__",
+    "open",
+    "verify",
+]
 
-_TYPES = ("Answer", "Citation", "Filters", "IngestReport", "Passage")
+_TYPES = ("Answer", "Citation", "Evidence", "Filters", "IngestReport", "Passage", "Verdict")
+_FACADE = {"open": "open_book", "Book": "Book", "verify": "verify"}
 
 
 def __getattr__(name: str) -> Any:
     """Loaded on first use, so that importing the package costs nothing."""
-    if name in ("open", "Book"):
+    if name in _FACADE:
         from glossator import facade
 
-        return facade.open_book if name == "open" else facade.Book
+        return getattr(facade, _FACADE[name])
     if name in _TYPES:
         from glossator.core import types
 

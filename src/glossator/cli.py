@@ -1,8 +1,8 @@
 """The command line: thin commands over the pipeline.
 
-Exit codes: 0 done · 1 failed, or golden questions failed · 2 bad usage or input · 3 a source cannot be used ·
-4 the index cannot serve, or doctor found something amiss · 5 the data directory cannot be written ·
-6 the embedding model is missing or altered · 130 interrupted.
+Exit codes: 0 done · 1 failed: golden questions, or claims that are not supported · 2 bad usage or input ·
+3 a source cannot be used · 4 the index cannot serve, or doctor found something amiss · 5 the data directory cannot be
+written · 6 the embedding model is missing or altered · 130 interrupted.
 """
 
 from __future__ import annotations
@@ -122,6 +122,48 @@ def evaluate(golden: Path, fail_under: float, data_dir: Path | None, as_json: bo
 
 
 @cli.command()
+@click.argument("text", required=False, metavar="[TEXT]")
+@click.option("--source", "sources", multiple=True, help="A file that the text must keep to; may be given often.")
+@click.option("--batch", help="A JSON Lines file: {claim, passages} each line.")
+@_shared
+def verify(text: str | None, sources: tuple[str, ...], batch: str | None, data_dir: Path | None, as_json: bool) -> None:
+    """Check a text, claim by claim.
+
+    TEXT is a file, or - for standard input. It is checked against the sources, or against the book when none is
+    given. A mark such as [2] in it cites the second source. Fails when a claim is not supported.
+    """
+    from glossator import batches, pipeline, terminal
+
+    if (text is None) == (batch is None):
+        raise click.UsageError("Give a TEXT or a --batch.")
+    parts = _parts(data_dir)
+    if batch is not None:
+        results = batches.verify_batch(parts.verifier, batches.read_batch(_read(batch)))
+        good = all(result["supported"] for result in results)
+        _print({"supported": good, "results": results}) if as_json else terminal.show_batch(results)
+    else:
+        passages = [_read(source) for source in sources] or None
+        checked = _run(pipeline.verify(parts, _read(text or ""), passages))
+        good = not checked.unsupported_claims
+        _print({"supported": good, **asdict(checked)}) if as_json else terminal.show_checked(checked)
+    if not good:
+        raise SystemExit(1)
+
+
+@cli.command()
+@click.argument("receipt_id", metavar="ID")
+@_shared
+def replay(receipt_id: str, data_dir: Path | None, as_json: bool) -> None:
+    """Check an old answer against today's book; fails when it no longer holds."""
+    from glossator import pipeline, terminal
+
+    result = _run(pipeline.replay(_parts(data_dir), receipt_id))
+    _print(asdict(result)) if as_json else terminal.show_replay(result)
+    if not result.holds:
+        raise SystemExit(1)
+
+
+@cli.command()
 @_shared
 def doctor(data_dir: Path | None, as_json: bool) -> None:
     """Show what is active, and why."""
@@ -158,8 +200,11 @@ def _made(filters: dict[str, str | None]) -> Filters:
 
 def _selection(name: str | None) -> str | None:
     """The selection's very characters: line ends stay as they are, for citations count them."""
-    if name is None:
-        return None
+    return None if name is None else _read(name)
+
+
+def _read(name: str) -> str:
+    """A file's text, or that of standard input."""
     try:
         return (sys.stdin.buffer.read() if name == "-" else Path(name).read_bytes()).decode("utf-8")
     except UnicodeDecodeError:

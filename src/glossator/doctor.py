@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from glossator.core.errors import GlossatorError
 from glossator.core.settings import Settings
-from glossator.parts import make_embedder
+from glossator.parts import make_embedder, make_verifier
 from glossator.store.generations import Generations
 
 
@@ -38,9 +38,17 @@ def examine(settings: Settings) -> list[Finding]:
         _data_dir(settings),
         model,
         *index,
+        _checks(settings),
         Finding("answers", "extractive: the book's own sentences", "no language model is configured"),
         Finding("storage", "Qdrant Edge and SQLite in the data directory", "no server is configured"),
     ]
+
+
+def _checks(settings: Settings) -> Finding:
+    if make_verifier(settings).encoder is not None:
+        return Finding("checks", "words and the token model", "it comes with the requirements")
+    why = "set by GLOSSATOR_VERIFY_MODELS" if not settings.verify_models else "the token model is not installed"
+    return Finding("checks", "words alone", why)
 
 
 def _data_dir(settings: Settings) -> Finding:

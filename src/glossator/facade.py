@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Coroutine, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import fields
+from functools import lru_cache
 from pathlib import Path
 from types import TracebackType
 from typing import Any, TypeVar
@@ -14,8 +15,9 @@ from glossator import pipeline
 from glossator.core.errors import QuestionError
 from glossator.core.ports import Progress, silent
 from glossator.core.settings import load_settings
-from glossator.core.types import Answer, Document, Filters, IngestReport, Passage
-from glossator.parts import Parts, wire
+from glossator.core.types import Answer, Checked, Document, Filters, IngestReport, Passage, Replay, Verdict
+from glossator.parts import Parts, make_verifier, wire
+from glossator.verification.judge import Verifier
 
 T = TypeVar("T")
 
@@ -51,6 +53,14 @@ class Book:
         """A cited answer from the book, or only from a selection; or an abstention."""
         return _run(pipeline.ask(self.parts, question, selected_text, top_k, _filters(filters)))
 
+    def verify(self, draft: str, passages: Sequence[Passage | str] | None = None) -> Checked:
+        """Every claim of a text, checked against passages or against the book."""
+        return _run(pipeline.verify(self.parts, draft, passages))
+
+    def replay(self, receipt_id: str) -> Replay:
+        """An old answer, checked against today's book."""
+        return _run(pipeline.replay(self.parts, receipt_id))
+
     def document(self, document_id: str) -> Document | None:
         """A document as it was ingested; passages and citations point into its `text`."""
         return self.parts.generation().documents.get(document_id)
@@ -75,6 +85,18 @@ class Book:
 def open_book(data_dir: str | Path | None = None) -> Book:
     """The book in a data directory; it need not hold anything yet."""
     return Book(wire(load_settings(data_dir=data_dir)))
+
+
+def verify(claim: str, passages: str | Passage | Sequence[str | Passage]) -> Verdict:
+    """Whether some passages say what a claim says; needs no book."""
+    given = [passages] if isinstance(passages, str | Passage) else list(passages)
+    verifier = _verifier()
+    return verifier.judge(claim, verifier.prepare(given))
+
+
+@lru_cache(maxsize=1)
+def _verifier() -> Verifier:
+    return make_verifier(load_settings())
 
 
 def _filters(given: Filters | dict[str, str] | None) -> Filters:

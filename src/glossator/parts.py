@@ -9,17 +9,24 @@ from threading import Lock
 from glossator.core.errors import SettingsError
 from glossator.core.ports import Embedder, WordCounts
 from glossator.core.settings import Settings
-from glossator.embed.local import LocalEmbedder, built_in_model
+from glossator.embed.colbert import ColbertEncoder
+from glossator.embed.local import LocalEmbedder, built_in_model, is_installed
 from glossator.store.generations import Generation, Generations
+from glossator.store.receipts import Receipts
+from glossator.verification.judge import Verifier
 
 
 class Parts:
-    """An embedder and the generations of one data directory; holds the generation that is open."""
+    """What one data directory's book is made with; holds the generation that is open."""
 
-    def __init__(self, settings: Settings, embedder: Embedder, generations: Generations) -> None:
+    def __init__(
+        self, settings: Settings, embedder: Embedder, generations: Generations, verifier: Verifier, receipts: Receipts
+    ) -> None:
         self.settings = settings
         self.embedder = embedder
         self.generations = generations
+        self.verifier = verifier
+        self.receipts = receipts
         self._lock = Lock()
         self._open: Generation | None = None
 
@@ -59,7 +66,13 @@ class _NoWords:
 
 def wire(settings: Settings) -> Parts:
     """Turn settings into parts."""
-    return Parts(settings, make_embedder(settings), Generations(settings.data_dir))
+    folder = settings.data_dir
+    return Parts(settings, make_embedder(settings), Generations(folder), make_verifier(settings), Receipts(folder))
+
+
+def make_verifier(settings: Settings) -> Verifier:
+    """The verifier, with its token model where that is wanted and installed; nothing is loaded yet."""
+    return Verifier(ColbertEncoder(settings.threads or None) if settings.verify_models and is_installed() else None)
 
 
 def make_embedder(settings: Settings) -> Embedder:

@@ -5,20 +5,24 @@ from __future__ import annotations
 import asyncio
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import replace
 
-from glossator.answer.cite import abstain, cite, cite_selection
+from glossator.answer.cite import abstain, cite, cite_checked, cite_selection, with_verdicts
 from glossator.answer.extractive import PASSAGES, Material, choose, is_generic, points_at_text, summarise
 from glossator.core.errors import QuestionError
-from glossator.core.ports import Progress, silent
+from glossator.core.ports import Drafter, Progress, silent
 from glossator.core.types import (
     Answer,
+    Checked,
     DocumentCounts,
     EmbeddingCounts,
     Filters,
     IngestReport,
     Mode,
     Passage,
+    Policy,
+    Replay,
     Retrieved,
     Skip,
 )
@@ -31,6 +35,11 @@ from glossator.ingest.selection import selection_document
 from glossator.parts import Parts
 from glossator.retrieve import nearest_chunks, retrieve, selection_relevance, weigh
 from glossator.store.generations import FORMAT, Generation, Manifest, SourceRecord, now
+from glossator.verification.confidence import confidence
+from glossator.verification.draft.claims import Kind, split_claims
+from glossator.verification.gate import MOST_CLAIMS, Gate, check
+from glossator.verification.receipts import make_receipt
+from glossator.verification.receipts import replay as replayed
 
 ABSTAIN_BELOW = 0.3
 """Relevance under which the book is taken not to speak of a question; 0.3 to 0.5 is low confidence."""
@@ -40,6 +49,8 @@ ABSTAIN_BELOW_POINTING = 0.1
 
 MAX_QUESTION, MAX_SELECTION, MAX_TOP_K = 32_000, 64_000, 100
 EVERYTHING = Filters()
+VERIFY_PASSAGES = 5
+"""Passages of the book that a claim without sources is checked against."""
 SELECTION_CHUNKS = 24
 """Chunks of a selection that are embedded while the reader waits; a longer one is narrowed by its words first."""
 
@@ -109,19 +120,59 @@ def _ask_book(parts: Parts, question: str, top_k: int, filters: Filters) -> Answ
     """Search and answer from one generation, whatever is ingested meanwhile."""
     book = parts.generation()
     found = _search(parts, question, top_k, filters, book)
+    return _sealed(parts, question, _extract(parts, question, found, book), found.passages, book.manifest)
+
+
+async def stream(
+    parts: Parts,
+    question: str,
+    drafter: Drafter,
+    top_k: int = PASSAGES,
+    filters: Filters = EVERYTHING,
+    policy: Policy = Policy.STRICT,
+) -> AsyncIterator[str | Answer]:
+    """An answer as it is drafted: every piece was checked before it is given out; the whole answer comes last."""
+    question, top_k = checked_question(question), checked_top_k(top_k)
+    book = await asyncio.to_thread(parts.generation)
+    found = await asyncio.to_thread(_search, parts, question, top_k, filters, book)
+    gate = Gate(parts.verifier, parts.verifier.prepare(found.passages), policy)
+    if found.relevance >= ABSTAIN_BELOW:
+        async for text in drafter.draft(question, found.passages):
+            if shown := await asyncio.to_thread(gate.feed, text):
+                yield shown
+        if shown := await asyncio.to_thread(gate.finish):
+            yield shown
+    checked = gate.checked
+    if checked.sentences:
+        sure = confidence(found.relevance, [v.score for v in checked.verdicts if v.supported], len(gate.withheld))
+        answer = cite_checked(checked, found.passages, sure, book.page_text)
+    else:
+        extracted = await asyncio.to_thread(_extract, parts, question, found, book)
+        answer = replace(extracted, unsupported_claims=checked.unsupported_claims)
+        yield answer.text
+    yield await asyncio.to_thread(_sealed, parts, question, answer, found.passages, book.manifest, drafter, policy)
+
+
+def _extract(parts: Parts, question: str, found: Retrieved, book: Generation) -> Answer:
+    """The book's own sentences, or an abstention."""
     if found.relevance < ABSTAIN_BELOW:
-        return abstain(question, found.passages, Mode.NO_RESULTS, found.relevance)
+        return abstain(found.passages, Mode.NO_RESULTS, found.relevance)
     vectors = book.index.sentence_vectors([item.chunk for item in found.found])
     material = [Material(f.chunk, v, f.passage.score) for f, v in zip(found.found, vectors, strict=True)]
     quotes = choose(weigh(question, book.documents).weights, found.query.sentence, material)
     if not quotes:
-        return abstain(question, found.passages, Mode.NO_RESULTS, found.relevance)
+        return abstain(found.passages, Mode.NO_RESULTS, found.relevance)
     scores = {passage.chunk_id: passage.score for passage in found.passages}
-    return cite(question, quotes, scores, found.relevance, book.page_text)
+    return _checked(parts, cite(quotes, scores, found.relevance, book.page_text), found.passages)
 
 
 def _ask_selection(parts: Parts, question: str, selection: str) -> Answer:
     """Only the selection is read: nothing here can reach the rest of the book."""
+    answer = _extract_selection(parts, question, selection)
+    return _sealed(parts, question, _checked(parts, answer, [selection]), (), None)
+
+
+def _extract_selection(parts: Parts, question: str, selection: str) -> Answer:
     words = weigh(question, parts.word_counts())
     document = selection_document(selection)
     chunks = nearest_chunks(chunk_document(document, parts.embedder.count_tokens, SELECTION), words, SELECTION_CHUNKS)
@@ -130,15 +181,74 @@ def _ask_selection(parts: Parts, question: str, selection: str) -> Answer:
         quotes = summarise(
             [Material(c, e.sentences.astype("float32"), 1.0) for c, e in zip(chunks, embedded, strict=True)]
         )
-        return cite_selection(question, quotes, 1.0)
+        return cite_selection(quotes, 1.0)
     query = parts.embedder.embed_query(question)
     scores, overall = selection_relevance(chunks, embedded, query, words, parts.embedder.calibration.selection)
     if overall < (ABSTAIN_BELOW_POINTING if points_at_text(question) else ABSTAIN_BELOW):
-        return abstain(question, (), Mode.SELECTED_TEXT, overall)
+        return abstain((), Mode.SELECTED_TEXT, overall)
     material = [Material(c, e.sentences.astype("float32"), s) for c, e, s in zip(chunks, embedded, scores, strict=True)]
     material.sort(key=lambda item: -item.relevance)
     quotes = choose(words.weights, query.sentence, material)
-    return cite_selection(question, quotes, overall) if quotes else abstain(question, (), Mode.SELECTED_TEXT, 0.0)
+    return cite_selection(quotes, overall) if quotes else abstain((), Mode.SELECTED_TEXT, 0.0)
+
+
+def _checked(parts: Parts, answer: Answer, passages: Sequence[Passage | str]) -> Answer:
+    """Every sentence of an answer against the passages that it was made from; what they do not say is left out."""
+    if answer.abstained:
+        return answer
+    prepared = parts.verifier.prepare(passages)
+    checked = with_verdicts(answer, [parts.verifier.judge(sentence.text, prepared) for sentence in answer.sentences])
+    return checked if checked.sentences else abstain((), answer.mode, 0.0)
+
+
+def _sealed(
+    parts: Parts,
+    question: str,
+    answer: Answer,
+    passages: Sequence[Passage],
+    book: Manifest | None,
+    drafter: Drafter | None = None,
+    policy: Policy = Policy.STRICT,
+) -> Answer:
+    """The answer with the id of its receipt, which is kept."""
+    receipt = make_receipt(
+        question,
+        answer,
+        passages,
+        now(),
+        generation=book.generation if book else 0,
+        corpus_hash=book.corpus_hash if book else "",
+        embedder=parts.embedder.fingerprint,
+        answerer=drafter.name if drafter else "extractive",
+        prompt_hash=drafter.prompt_hash if drafter else "",
+        settings=drafter.settings if drafter else {},
+        verifier=parts.verifier.version,
+        policy=policy,
+    )
+    return receipt.answer if parts.receipts.keep(receipt) else answer
+
+
+async def verify(parts: Parts, draft: str, passages: Sequence[Passage | str] | None = None) -> Checked:
+    """Every claim of a draft against some passages, or each against what the book says nearest to it."""
+    return await asyncio.to_thread(_verify, parts, draft, passages)
+
+
+def _verify(parts: Parts, draft: str, passages: Sequence[Passage | str] | None) -> Checked:
+    if passages is None:
+        claims = [piece.text for piece in split_claims(draft) if piece.kind is Kind.CLAIM][:MOST_CLAIMS]
+        found = [_search(parts, text[:MAX_QUESTION], VERIFY_PASSAGES, EVERYTHING).passages for text in claims]
+        passages = list({passage.chunk_id: passage for each in found for passage in each}.values())
+    return check(parts.verifier, draft, parts.verifier.prepare(passages), Policy.FLAG)
+
+
+async def replay(parts: Parts, receipt_id: str) -> Replay:
+    """An old answer, checked against today's book."""
+    return await asyncio.to_thread(_replay, parts, receipt_id)
+
+
+def _replay(parts: Parts, receipt_id: str) -> Replay:
+    receipt, book = parts.receipts.get(receipt_id), parts.generation()
+    return replayed(receipt, book.page_text, parts.verifier, book.manifest.generation, book.manifest.corpus_hash)
 
 
 async def evaluate(parts: Parts, questions: list[Golden]) -> list[Outcome]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
@@ -14,7 +14,7 @@ from rich.text import Text
 
 from glossator.core.ports import Progress as Listener
 from glossator.core.ports import silent
-from glossator.core.types import Answer, IngestReport, Passage
+from glossator.core.types import Answer, Checked, IngestReport, Passage, Replay, Status, Verdict
 
 if TYPE_CHECKING:
     from glossator.doctor import Finding
@@ -117,6 +117,56 @@ def show_passages(passages: Sequence[Passage]) -> None:
         console.print(Text(visible(" ".join(passage.text.split())[:240]), style="dim"))
         anchor = f"#{passage.anchor}" if passage.anchor else ""
         console.print(Text(visible(f"{passage.url}{anchor}"), style="blue"), soft_wrap=True)
+
+
+_STATUS = {
+    Status.SUPPORTED: ("✓", "green"),
+    Status.UNSUPPORTED: ("✗", "red"),
+    Status.CONTRADICTED: ("✗", "red"),
+    Status.UNCITED: ("✗", "yellow"),
+}
+
+
+def show_checked(checked: Checked) -> None:
+    """Each claim with its verdict and the reason for it."""
+    for sentence in checked.sentences:
+        if sentence.verdict:
+            _show_verdict(sentence.text, sentence.verdict)
+    failed, total = len(checked.unsupported_claims), len(checked.sentences)
+    console.print(Text(f"{total - failed} of {total} claims are supported.", style="bold"))
+
+
+def show_batch(results: Sequence[dict[str, Any]]) -> None:
+    """Each line of a batch that failed, and how many did not."""
+    for result in results:
+        if not result["supported"]:
+            reasons = "; ".join(result["reasons"])
+            line = visible(f" {result['id']}: {result['claim']}  {reasons}")
+            console.print(Text.assemble(("✗ " + result["status"], "red"), line), soft_wrap=True)
+    good = sum(result["supported"] for result in results)
+    console.print(Text(f"{good} of {len(results)} claims are supported.", style="bold"))
+
+
+def show_replay(replay: Replay) -> None:
+    """What became of an old answer."""
+    before, now = replay.generation
+    console.print(Text(visible(replay.question), style="bold"))
+    same = "the same text" if not replay.corpus_changed else "the text has changed since"
+    console.print(Text(f"answered {replay.created} from generation {before}; now {now}: {same}", style="dim"))
+    for sentence in replay.sentences:
+        _show_verdict(sentence.text, sentence.now)
+        console.print(Text(f"    its source: {sentence.source}", style="dim"))
+    console.print("The answer still holds." if replay.holds else "The answer no longer holds.")
+
+
+def _show_verdict(text: str, verdict: Verdict) -> None:
+    mark, style = _STATUS[verdict.status]
+    line = Text.assemble((f"{mark} {verdict.status} {verdict.score:.2f}", style), "  ", visible(text))
+    console.print(line, soft_wrap=True)
+    for reason in verdict.reasons:
+        console.print(Text(visible(f"    {reason}"), style="yellow"), soft_wrap=True)
+    if verdict.evidence and not verdict.supported:
+        console.print(Text(visible(f"    nearest: {verdict.evidence.quote[:300]}"), style="dim"), soft_wrap=True)
 
 
 def show_findings(findings: Sequence[Finding]) -> None:

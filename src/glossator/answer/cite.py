@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from glossator.answer.extractive import Quote
 from glossator.core.links import deep_link
-from glossator.core.types import Answer, Citation, Mode, Passage, Sentence, Suggestion
+from glossator.core.types import (
+    Answer,
+    Checked,
+    Citation,
+    Evidence,
+    Mode,
+    Passage,
+    Sentence,
+    Suggestion,
+    UnsupportedClaim,
+    Verdict,
+)
 
 NOT_IN_BOOK = "The book does not answer this question."
 NOT_IN_SELECTION = "This is not found in your selection."
@@ -16,9 +27,7 @@ PageText = Callable[[str], str]
 """Gives a document's text by its id."""
 
 
-def cite(
-    question: str, quotes: Sequence[Quote], scores: dict[str, float], confidence: float, page_text: PageText
-) -> Answer:
+def cite(quotes: Sequence[Quote], scores: dict[str, float], confidence: float, page_text: PageText) -> Answer:
     """An answer from the book."""
     citations = tuple(
         Citation(
@@ -35,10 +44,10 @@ def cite(
         )
         for number, quote in enumerate(quotes, 1)
     )
-    return _answer(question, citations, Mode.FULL, confidence)
+    return _answer(citations, Mode.FULL, confidence)
 
 
-def cite_selection(question: str, quotes: Sequence[Quote], confidence: float) -> Answer:
+def cite_selection(quotes: Sequence[Quote], confidence: float) -> Answer:
     """An answer from a selection, in its order; offsets are the selection's."""
     quotes = sorted(quotes, key=lambda quote: quote.chunk.start + quote.span.start)
     citations = tuple(
@@ -54,10 +63,54 @@ def cite_selection(question: str, quotes: Sequence[Quote], confidence: float) ->
         )
         for number, quote in enumerate(quotes, 1)
     )
-    return _answer(question, citations, Mode.SELECTED_TEXT, confidence)
+    return _answer(citations, Mode.SELECTED_TEXT, confidence)
 
 
-def abstain(question: str, nearest: Sequence[Passage], mode: Mode, confidence: float) -> Answer:
+def cite_checked(checked: Checked, passages: Sequence[Passage], confidence: float, page_text: PageText) -> Answer:
+    """An answer from a draft that went through the gate."""
+    return Answer(
+        text=checked.text,
+        sentences=checked.sentences,
+        citations=tuple(
+            _citation(number, evidence, passages[evidence.source - 1], page_text)
+            for number, evidence in enumerate(checked.evidence, 1)
+        ),
+        abstained=False,
+        mode=Mode.FULL,
+        confidence=confidence,
+        receipt_id="",
+        unsupported_claims=checked.unsupported_claims,
+    )
+
+
+def _citation(number: int, evidence: Evidence, passage: Passage, page_text: PageText) -> Citation:
+    start, end = passage.start + evidence.start, passage.start + evidence.end
+    return Citation(
+        number=number,
+        url=deep_link(passage.url, passage.anchor, page_text(passage.document_id), start, end),
+        title=passage.title,
+        section=passage.section,
+        quote=evidence.quote,
+        start=start,
+        end=end,
+        score=passage.score,
+        chunk_id=passage.chunk_id,
+        document_id=passage.document_id,
+    )
+
+
+def with_verdicts(answer: Answer, verdicts: Sequence[Verdict]) -> Answer:
+    """The answer with its checks; a sentence that failed one is left out, and the rest numbered anew."""
+    pairs = list(zip(answer.citations, verdicts, strict=True))
+    kept = [verdict for _, verdict in pairs if verdict.supported]
+    citations = [citation for citation, verdict in pairs if verdict.supported]
+    checked = _answer(tuple(replace(c, number=n) for n, c in enumerate(citations, 1)), answer.mode, answer.confidence)
+    sentences = tuple(replace(s, verdict=v) for s, v in zip(checked.sentences, kept, strict=True))
+    failed = tuple(UnsupportedClaim(c.quote, v) for c, v in pairs if not v.supported)
+    return replace(checked, sentences=sentences, unsupported_claims=failed)
+
+
+def abstain(nearest: Sequence[Passage], mode: Mode, confidence: float) -> Answer:
     """No answer, as a value; the nearest sections may be what the reader wants."""
     text = NOT_IN_SELECTION if mode is Mode.SELECTED_TEXT else NOT_IN_BOOK
     sections = {(p.url, p.anchor): Suggestion(p.title, p.section, _section_link(p)) for p in nearest}
@@ -68,12 +121,12 @@ def abstain(question: str, nearest: Sequence[Passage], mode: Mode, confidence: f
         abstained=True,
         mode=mode,
         confidence=round(confidence, 4),
-        receipt_id=_receipt_id(question, mode, text),
+        receipt_id="",
         suggestions=tuple(sections.values())[:3],
     )
 
 
-def _answer(question: str, citations: tuple[Citation, ...], mode: Mode, confidence: float) -> Answer:
+def _answer(citations: tuple[Citation, ...], mode: Mode, confidence: float) -> Answer:
     sentences = tuple(Sentence(c.quote, (c.number,)) for c in citations)
     text = " ".join(f"{s.text} [{s.citations[0]}]" for s in sentences)
     return Answer(
@@ -83,7 +136,7 @@ def _answer(question: str, citations: tuple[Citation, ...], mode: Mode, confiden
         abstained=False,
         mode=mode,
         confidence=round(confidence, 4),
-        receipt_id=_receipt_id(question, mode, text, *(f"{c.document_id}:{c.start}-{c.end}" for c in citations)),
+        receipt_id="",
     )
 
 
@@ -94,8 +147,3 @@ def _link(quote: Quote, page: str) -> str:
 
 def _section_link(passage: Passage) -> str:
     return f"{passage.url}#{passage.anchor}" if passage.anchor else passage.url
-
-
-def _receipt_id(*parts: str) -> str:
-    """The same question answered by the same words has the same id."""
-    return hashlib.sha256("\x00".join(parts).encode("utf-8", "surrogatepass")).hexdigest()[:24]

@@ -4,6 +4,7 @@ GlossatorError
 ├── BadInput                 the caller can mend it
 │   ├── SourceError          a path or file to ingest cannot be used
 │   ├── QuestionError        an empty, oversized or malformed question or selection
+│   ├── ReceiptNotFound      no answer had this id
 │   └── SettingsError        a setting has a value that cannot work
 ├── IndexProblem             the index cannot serve
 │   ├── NoIndex              nothing has been ingested yet
@@ -45,6 +46,10 @@ class SourceError(BadInput):
 
 class QuestionError(BadInput):
     """A question or selection is empty, too long or malformed."""
+
+
+class ReceiptNotFound(BadInput):
+    """No answer had this id."""
 
 
 class SettingsError(BadInput):

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from glossator.core.types import Chunk, Embedding, Filters, Hit, QueryEmbedding
+from glossator.core.types import Chunk, Embedding, Filters, Hit, Passage, QueryEmbedding, TokenVectors
 
 Progress = Callable[[str, int, int], None]
 """Called with a stage's name, how much of it is done, and how much there is."""
@@ -57,6 +57,36 @@ class Embedder(Protocol):
 
     def embed_query(self, question: str) -> QueryEmbedding:
         """The vectors to search with."""
+
+
+class TokenEncoder(Protocol):
+    """Gives each token of a text a vector of its own, in context."""
+
+    @property
+    def fingerprint(self) -> str:
+        """Names the model."""
+
+    def encode(self, text: str) -> TokenVectors:
+        """The vectors of a text's tokens."""
+
+
+class Drafter(Protocol):
+    """Drafts an answer from passages, piece by piece; a mark such as [2] cites the second passage."""
+
+    @property
+    def name(self) -> str:
+        """Names what drafts, for the receipt."""
+
+    @property
+    def prompt_hash(self) -> str:
+        """Names the prompt, for the receipt."""
+
+    @property
+    def settings(self) -> dict[str, str]:
+        """What else shapes the draft, for the receipt."""
+
+    def draft(self, question: str, passages: Sequence[Passage]) -> AsyncIterator[str]:
+        """The draft, as it comes."""
 
 
 class VectorIndex(Protocol):

@@ -9,11 +9,19 @@ from glossator.core.types import Span
 MAX_SENTENCE = 2000
 """A longer run without a full stop is cut at white space, so that no text can make one endless sentence."""
 
-_CLOSERS = "\"'”’»)\\]}」』）】*_"
+STOPS, WIDE_STOPS, OTHER_STOPS = ".!?…", "。！？｡", "۔؟।॥"
+"""Marks that may end a sentence; that end one wherever they stand; that end one before white space."""
+
+CLOSERS = "\"'”’»)\\]}」』）】*_"
+"""What may stand between a mark and the end of its sentence, for use in a character class."""
+
+REACH = 24
+"""How far behind a mark `goes_on` looks."""
+
 _BOUNDARY = re.compile(
-    rf"(?P<ascii>[.!?…]+)[{_CLOSERS}]*(?=\s|$)"
-    rf"|(?P<wide>[。！？｡]+)[{_CLOSERS}]*"
-    rf"|(?P<other>[۔؟।॥]+)[{_CLOSERS}]*(?=\s|$)"
+    rf"(?P<ascii>[{STOPS}]+)[{CLOSERS}]*(?=\s|$)"
+    rf"|(?P<wide>[{WIDE_STOPS}]+)[{CLOSERS}]*"
+    rf"|(?P<other>[{OTHER_STOPS}]+)[{CLOSERS}]*(?=\s|$)"
 )
 _ABBREVIATIONS = frozenset(
     """
@@ -23,6 +31,8 @@ _ABBREVIATIONS = frozenset(
     ej sra dña núm
     """.split()
 )
+_MEASURES = frozenset({"ms", "min", "sec"})
+_MEASURED = re.compile(r"\d\s?[^\W\d_]+$")
 _MAY_END_A_SENTENCE = frozenset({"etc", "no", "co", "inc", "ltd", "max", "min"})
 _OPENERS = frozenset(
     """
@@ -53,22 +63,34 @@ def split_sentences(text: str, start: int = 0, end: int | None = None) -> list[S
 
 
 def _goes_on(text: str, begin: int, match: re.Match[str], stop: int, cased: bool) -> bool:
-    """Whether a mark belongs to an abbreviation, an initial or a list number, or stands within a sentence."""
+    """Whether a match is no boundary, given what stands around it."""
     dot, after = match.start(), match.end()
-    rest = text[after : min(stop, after + 24)].lstrip()
-    if rest and (rest[0] in ",;:" or (cased and rest[0].islower() and rest.split()[0].islower())):
+    rest = text[after : min(stop, after + REACH)].lstrip()
+    return goes_on(text[max(begin, dot - 40) : dot], match["ascii"], rest, cased)
+
+
+def goes_on(before: str, mark: str, rest: str, cased: bool) -> bool:
+    """Whether a mark belongs to an abbreviation, an initial or a list number, or stands within a sentence."""
+    if rest and (rest[0] in ",;:" or (cased and rest[0].islower() and rest.split(maxsplit=1)[0].islower())):
         return True
-    if match["ascii"] != ".":
+    if mark != ".":
         return False
-    if dot - begin < 8 and _LIST_MARK.match(text[begin:dot]):
+    if len(before) < 8 and _LIST_MARK.match(before):
         return True
-    before = text[max(begin, dot - 40) : dot]
     word = _LAST_WORD.search(before)
     if not word or not rest:
+        return False
+    if word[1].lower() in _MEASURES and _MEASURED.search(before):
         return False
     if word[1].lower() in _ABBREVIATIONS:
         return word[1].lower() not in _MAY_END_A_SENTENCE or rest[0].isdigit()
     return word[1].isupper() and (bool(_DOTTED.search(before)) or _is_initial(before, rest))
+
+
+def needs_word(before: str, mark: str, rest: str, cased: bool) -> bool:
+    """Whether `goes_on` must see the first word of `rest` whole before its answer is certain."""
+    small = cased and rest[:1].islower() and rest.islower()
+    return small or (mark == "." and _INITIAL.search(before) is not None)
 
 
 def _is_initial(before: str, rest: str) -> bool:
@@ -89,7 +111,7 @@ def _add(spans: list[Span], text: str, begin: int, end: int) -> None:
     while end > begin and text[end - 1].isspace():
         end -= 1
     while end - begin > MAX_SENTENCE:
-        cut = _last_space(text, begin, begin + MAX_SENTENCE)
+        cut = last_space(text, begin, begin + MAX_SENTENCE)
         spans.append(Span(begin, cut))
         begin = cut
         while begin < end and text[begin].isspace():
@@ -98,7 +120,7 @@ def _add(spans: list[Span], text: str, begin: int, end: int) -> None:
         spans.append(Span(begin, end))
 
 
-def _last_space(text: str, begin: int, end: int) -> int:
+def last_space(text: str, begin: int, end: int) -> int:
     """The last cut at white space in the second half of a range, else its end."""
     for position in range(end, (begin + end) // 2, -1):
         if text[position].isspace():

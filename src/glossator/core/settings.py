@@ -19,7 +19,8 @@ class Settings(BaseSettings):
 
     data_dir: Path = Field(Path(".glossator"), description="Where the index and its cache live.")
     embedder: str = Field("local", description="`local`, or a folder with model.onnx and tokenizer.json.")
-    threads: int = Field(0, ge=0, le=256, description="Threads for the embedding model; 0 means all cores.")
+    threads: int = Field(0, ge=0, le=256, description="Threads for the models; 0 means all cores.")
+    verify_models: bool = Field(True, description="Whether checking a claim also asks the token model, or words alone.")
     max_file_mb: float = Field(10.0, gt=0, le=1000, description="Larger files are left out of an ingest.")
     host: str = Field("127.0.0.1", description="Address that the server listens on.")
     port: int = Field(8000, ge=0, le=65535, description="Port that the server listens on.")

@@ -161,6 +161,58 @@ class Retrieved:
         return tuple(item.passage for item in self.found)
 
 
+@dataclass(frozen=True, slots=True)
+class TokenVectors:
+    """A vector for each token of a text, and where each token stands in it."""
+
+    vectors: NDArray[np.float32]
+    offsets: NDArray[np.int32]
+
+
+class Status(StrEnum):
+    """What became of a claim."""
+
+    SUPPORTED = "supported"
+    UNSUPPORTED = "unsupported"
+    CONTRADICTED = "contradicted"
+    UNCITED = "uncited"
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """The words of a passage that a claim was laid beside: `start` and `end` count the passage's characters.
+
+    `source` is the passage's number, from 1. The document's offsets are known where the passage's are.
+    """
+
+    source: int
+    start: int
+    end: int
+    quote: str
+    chunk_id: str = ""
+    document_id: str = ""
+    document_start: int | None = None
+    document_end: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """Whether passages say what a claim says; `evidence` is the nearest they come to it."""
+
+    status: Status
+    supported: bool
+    score: float
+    evidence: Evidence | None
+    reasons: tuple[str, ...] = ()
+
+
+class Policy(StrEnum):
+    """What becomes of a sentence that no passage supports: it is withheld, or it is sent and marked."""
+
+    STRICT = "strict"
+    FLAG = "flag"
+
+
 class Mode(StrEnum):
     """How an answer came about."""
 
@@ -172,10 +224,11 @@ class Mode(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Sentence:
-    """One sentence of an answer and the numbers of the citations that carry it."""
+    """One sentence of an answer, the numbers of the citations that carry it, and what its check found."""
 
     text: str
     citations: tuple[int, ...]
+    verdict: Verdict | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,6 +257,32 @@ class Suggestion:
 
 
 @dataclass(frozen=True, slots=True)
+class UnsupportedClaim:
+    """A drafted sentence that no passage supports."""
+
+    text: str
+    verdict: Verdict
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """A draft that went through the gate: what may be shown, and what was found out on the way.
+
+    `evidence[n - 1]` is what the mark `[n]` in the text stands for.
+    """
+
+    text: str
+    sentences: tuple[Sentence, ...]
+    evidence: tuple[Evidence, ...]
+    unsupported_claims: tuple[UnsupportedClaim, ...]
+
+    @property
+    def verdicts(self) -> tuple[Verdict, ...]:
+        """What the checks of the sentences that are shown found."""
+        return tuple(sentence.verdict for sentence in self.sentences if sentence.verdict)
+
+
+@dataclass(frozen=True, slots=True)
 class Answer:
     """What a reader gets: cited sentences, or an abstention with somewhere to look."""
 
@@ -215,6 +294,71 @@ class Answer:
     confidence: float
     receipt_id: str
     suggestions: tuple[Suggestion, ...] = ()
+    unsupported_claims: tuple[UnsupportedClaim, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class UsedPassage:
+    """A passage as an answer used it: where it stood, and the hash of its text."""
+
+    chunk_id: str
+    document_id: str
+    start: int
+    end: int
+    text_hash: str
+
+
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    """What made an answer: enough to check it again against the book of another day."""
+
+    receipt_id: str
+    created: str
+    question: str
+    answer: Answer
+    passages: tuple[UsedPassage, ...]
+    generation: int
+    corpus_hash: str
+    embedder: str
+    answerer: str
+    prompt_hash: str
+    settings: dict[str, str]
+    verifier: str
+    policy: Policy
+
+
+class SourceState(StrEnum):
+    """What became of the words that a sentence was cited to."""
+
+    UNCHANGED = "unchanged"
+    MOVED = "moved"
+    CHANGED = "changed"
+    GONE = "gone"
+    SELECTION = "selection"
+
+
+@dataclass(frozen=True, slots=True)
+class ReplayedSentence:
+    """One sentence of an old answer, checked again."""
+
+    text: str
+    before: Status | None
+    now: Verdict
+    source: SourceState
+
+
+@dataclass(frozen=True, slots=True)
+class Replay:
+    """An old answer, checked against today's book; `holds` says whether every sentence still does."""
+
+    receipt_id: str
+    question: str
+    created: str
+    holds: bool
+    generation: tuple[int, int]
+    corpus_changed: bool
+    verifier_changed: bool
+    sentences: tuple[ReplayedSentence, ...]
 
 
 @dataclass(frozen=True, slots=True)

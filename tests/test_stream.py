@@ -1,0 +1,111 @@
+"""A drafted answer, from question to sources: what streams is the answer, and nonsense falls back to the book."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import AsyncIterator, Callable, Sequence
+
+import pytest
+
+from glossator import pipeline
+from glossator.core.types import Answer, Mode, Passage, Policy
+from glossator.facade import Book
+
+QUESTION = "What is the zero-moment point?"
+NONSENSE = "The zero-moment point was painted by Picasso in 1937. [1] It tastes of strawberries. [2]"
+
+
+class Scripted:
+    """A language model that says what it is told to, in small pieces."""
+
+    name, prompt_hash, settings = "scripted", "0" * 8, {"temperature": "0"}
+
+    def __init__(self, make: Callable[[Sequence[Passage]], str], size: int = 7) -> None:
+        self.make, self.size = make, size
+
+    async def draft(self, _question: str, passages: Sequence[Passage]) -> AsyncIterator[str]:
+        text = self.make(passages)
+        for at in range(0, len(text), self.size):
+            yield text[at : at + self.size]
+
+
+def streamed(
+    book: Book, draft: Scripted, question: str = QUESTION, policy: Policy = Policy.STRICT
+) -> tuple[str, Answer]:
+    async def collect() -> list[str | Answer]:
+        return [part async for part in pipeline.stream(book.parts, question, draft, policy=policy)]
+
+    parts = asyncio.run(collect())
+    answer = parts[-1]
+    assert isinstance(answer, Answer)
+    return "".join(part for part in parts if isinstance(part, str)), answer
+
+
+def first_sentences(passages: Sequence[Passage]) -> str:
+    """The first sentence of each passage, each cited, with an invention between them."""
+    quotes = [re.split(r"(?<=\.)\s", passage.text)[0] for passage in passages[:3]]
+    return " ".join(f"{quote} [{n}] It was invented in 1822 by a baker. [{n}]" for n, quote in enumerate(quotes, 1))
+
+
+@pytest.mark.parametrize("size", [1, 7, 10_000])
+def test_what_streams_is_the_answer(sample: Book, size: int) -> None:
+    text, answer = streamed(sample, Scripted(first_sentences, size))
+    assert text == answer.text
+    assert "baker" not in text
+    assert len(answer.unsupported_claims) >= 1
+    assert {n for s in answer.sentences for n in s.citations} == {c.number for c in answer.citations}
+    for citation in answer.citations:
+        document = sample.document(citation.document_id)
+        assert document is not None
+        assert document.text[citation.start : citation.end] == citation.quote
+        assert citation.url.startswith("http")
+    receipt = sample.parts.receipts.get(answer.receipt_id)
+    assert receipt.answer == answer
+    assert (receipt.answerer, receipt.prompt_hash, receipt.settings) == ("scripted", "0" * 8, {"temperature": "0"})
+
+
+def test_a_wrong_citation_is_repaired_in_the_answer(sample: Book) -> None:
+    def swapped(passages: Sequence[Passage]) -> str:
+        return re.split(r"(?<=\.)\s", passages[0].text)[0] + " [3]"
+
+    _, answer = streamed(sample, Scripted(swapped))
+    passages = sample.search(QUESTION)
+    assert answer.citations[0].chunk_id == passages[0].chunk_id
+
+
+def test_where_nothing_is_left_the_book_answers_itself(sample: Book) -> None:
+    text, answer = streamed(sample, Scripted(lambda _: NONSENSE))
+    assert text == answer.text
+    assert answer.sentences == sample.ask(QUESTION).sentences
+    assert [claim.text for claim in answer.unsupported_claims] == [
+        "The zero-moment point was painted by Picasso in 1937.",
+        "It tastes of strawberries.",
+    ]
+
+
+def test_a_flagging_answer_marks_what_is_not_supported(sample: Book) -> None:
+    text, answer = streamed(sample, Scripted(first_sentences), policy=Policy.FLAG)
+    assert text == answer.text
+    assert "baker. [unverified]" in text
+    assert sample.parts.receipts.get(answer.receipt_id).policy is Policy.FLAG
+    assert sample.replay(answer.receipt_id).holds
+
+
+def test_what_the_book_does_not_speak_of_is_not_drafted(sample: Book) -> None:
+    def never(_passages: Sequence[Passage]) -> str:
+        pytest.fail("nothing was to be drafted")
+
+    text, answer = streamed(sample, Scripted(never), "How do I feed a sourdough starter?")
+    assert answer.abstained
+    assert answer.mode is Mode.NO_RESULTS
+    assert text == answer.text
+
+
+def test_more_withheld_is_less_sure(sample: Book) -> None:
+    def clean(passages: Sequence[Passage]) -> str:
+        return first_sentences(passages).replace(" It was invented in 1822 by a baker. [1]", "")
+
+    _, sure = streamed(sample, Scripted(clean))
+    _, unsure = streamed(sample, Scripted(first_sentences))
+    assert unsure.confidence < sure.confidence <= 1
