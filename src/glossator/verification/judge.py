@@ -165,7 +165,11 @@ class Verifier:
         claim = read(without_lead(text), sources[0].reading.language)
         if len(claim.tokens) > MOST_WORDS:
             return []
-        found = [compare(claim, window, sources) for window in windows(claim.tokens, sources)] if claim.tokens else []
+        found: list[Comparison] = []
+        for window in windows(claim.tokens, sources) if claim.tokens else ():
+            found.append(compare(claim, window, sources))
+            if found[-1].clean:
+                break
         likenesses = self._likenesses(claim, found, prepared, numbers)
         return [(f.features | more, f) for f, more in zip(found, likenesses, strict=True)]
 

@@ -24,6 +24,9 @@ LIKENESS = tuple(
     likeness likeness_low likeness_least likeness_anywhere likeness_anywhere_low replaced_unlike replaced_most_unlike
     """.split()
 )
+SPLICED = 0.7
+"""The most that a claim can score whose words the source keeps apart: it may be true, but no sentence says it."""
+
 _SYNONYM = 0.3
 """How unlike two words in one place may be and still be synonyms."""
 
@@ -32,7 +35,8 @@ def score(found: dict[str, float]) -> float:
     """Between 0 and 1; half is where support begins."""
     weights = model()["tokens" if "likeness" in found else "words"]
     logit = weights["bias"] + sum(weights.get(name, 0.0) * value for name, value in derive(found).items())
-    return round(1 / (1 + math.exp(-max(-30.0, min(30.0, logit)))), 4)
+    value = round(1 / (1 + math.exp(-max(-30.0, min(30.0, logit)))), 4)
+    return min(value, SPLICED) if found["spliced"] else value
 
 
 def derive(found: dict[str, float]) -> dict[str, float]:
