@@ -35,7 +35,7 @@ bench: $(VENV)/.dev
 	@$(BIN)/python bench/run.py $(ONLY)
 
 torture: $(VENV)/.dev
-	@GLOSSATOR_KILLS=40 $(BIN)/pytest -q tests/test_kill.py
+	@GLOSSATOR_KILLS=40 $(BIN)/pytest -q -s tests/test_kill.py tests/test_records_faults.py
 
 lock:
 	@cd requirements && for name in runtime dev; do uv pip compile -q --universal --python-version 3.11 \

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-ALL = ("golden", "cold", "search", "ingest", "retrieval", "answers", "verify")
+ALL = ("golden", "cold", "search", "ingest", "retrieval", "answers", "verify", "records")
 
 
 def main() -> None:

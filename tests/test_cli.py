@@ -214,7 +214,7 @@ def test_doctor_shows_what_is_active_and_why(book: Path, data: Path) -> None:
     assert outcome.code == 0
     assert list(found) == [
         *("data directory", "embeddings", "generation", "index", "source"),
-        *("checks", "answers", "storage"),
+        *("checks", "answers", "storage", "records"),
     ]
     assert all(finding["good"] for finding in found.values())
     assert "bge_small_en" in str(found["embeddings"]["value"])
@@ -228,7 +228,7 @@ def test_doctor_shows_what_is_active_and_why(book: Path, data: Path) -> None:
 def test_doctor_shows_people_the_same(data: Path) -> None:
     outcome = run("doctor", "--data-dir", data)
     assert outcome.code == 0
-    assert outcome.out.count("✓") == 8
+    assert outcome.out.count("✓") == 9
     assert "✗" not in outcome.out
 
 

@@ -20,10 +20,14 @@ DOCS = ROOT / "docs"
 def cli_page() -> str:
     """docs/cli.md as the commands' own help would have it (GLOSSATOR_WRITE_DOCS=1 writes it)."""
     context = click.Context(cli, info_name="glossator")
-    names = ["", *cli.list_commands(context)]
+    names = [""]
+    for name in cli.list_commands(context):
+        command = cli.get_command(context, name)
+        below = command.list_commands(context) if isinstance(command, click.Group) else []
+        names += [name, *(f"{name} {each}" for each in below)]
     parts = ["# Commands\n", (cli_docstring() + "\n")]
     for name in names:
-        out = CliRunner().invoke(cli, [*([name] if name else []), "--help"], prog_name="glossator", terminal_width=100)
+        out = CliRunner().invoke(cli, [*name.split(), "--help"], prog_name="glossator", terminal_width=100)
         parts.append(f"## glossator {name}".rstrip() + f"\n\n```\n{out.output.rstrip()}\n```\n")
     return "\n".join(parts)
 

@@ -115,11 +115,11 @@ def test_an_empty_or_endless_selection_is_refused(tides: Book, selection: str) -
         tides.ask("Explain this", selected_text=selection)
 
 
-def test_nul_in_a_question_and_in_a_selection_is_only_a_character(tides: Book) -> None:
-    assert "Moon" in tides.ask("What causes\x00 tides?").text
-    selection = "Geysers erupt when\x00 water boils underground."
-    citation = tides.ask("Why do geysers erupt?", selected_text=selection).citations[0]
-    assert selection[citation.start : citation.end] == citation.quote
+def test_nul_in_a_question_or_in_a_selection_is_refused(tides: Book) -> None:
+    with pytest.raises(QuestionError, match="NUL"):
+        tides.ask("What causes\x00 tides?")
+    with pytest.raises(QuestionError, match="NUL"):
+        tides.ask("Why do geysers erupt?", selected_text="Geysers erupt when\x00 water boils underground.")
 
 
 def test_a_lone_surrogate_in_a_question_is_refused(tides: Book) -> None:

@@ -48,7 +48,7 @@ def rewrite(book: Book, folder: Path, old: str, new: str) -> None:
 
 def test_an_answer_carries_the_id_of_what_made_it(book: Book) -> None:
     answer = book.ask(QUESTION)
-    receipt = book.parts.receipts.get(answer.receipt_id)
+    receipt = book._run(book.parts.records.receipt(answer.receipt_id))
     manifest = book.parts.generation().manifest
     assert receipt.answer == answer
     assert receipt.question == QUESTION
@@ -61,7 +61,7 @@ def test_an_answer_carries_the_id_of_what_made_it(book: Book) -> None:
 def test_an_abstention_has_a_receipt_too(book: Book) -> None:
     answer = book.ask("Who won the football match in Lisbon yesterday evening?")
     assert answer.abstained
-    assert book.parts.receipts.get(answer.receipt_id).answer.abstained
+    assert book._run(book.parts.records.receipt(answer.receipt_id)).answer.abstained
 
 
 def test_a_replay_of_the_same_book_holds(book: Book) -> None:
@@ -129,7 +129,7 @@ def test_replay_on_the_command_line(book: Book, folder: Path) -> None:
 
 
 def test_an_answer_is_given_even_where_no_receipt_can_be_kept(book: Book, folder: Path) -> None:
-    (folder / "data" / "receipts.sqlite").mkdir()
+    (folder / "data" / "records.sqlite").mkdir()
     answer = book.ask(QUESTION)
     assert answer.sentences
     assert answer.receipt_id == ""

@@ -75,12 +75,12 @@ def test_the_same_text_on_two_pages_is_found_once(small_book: Path, tmp_path: Pa
     assert len(texts) == len(set(texts))
 
 
-@pytest.mark.parametrize("question", ["the of and", "?", "🤖", "x" * 32_000, "what\x00is\x00this", "צירוף מילים"])
+@pytest.mark.parametrize("question", ["the of and", "?", "🤖", "x" * 32_000, "צירוף מילים"])
 def test_odd_questions_are_searched_without_complaint(sample: Book, question: str) -> None:
     assert len(sample.search(question, 3)) == 3
 
 
-@pytest.mark.parametrize("question", ["", "   \n", "x" * 32_001])
+@pytest.mark.parametrize("question", ["", "   \n", "x" * 32_001, "what\x00is\x00this"])
 def test_empty_and_endless_questions_are_refused(sample: Book, question: str) -> None:
     with pytest.raises(QuestionError):
         sample.search(question)

@@ -60,7 +60,7 @@ def test_what_streams_is_the_answer(sample: Book, size: int) -> None:
         assert document is not None
         assert document.text[citation.start : citation.end] == citation.quote
         assert citation.url.startswith("http")
-    receipt = sample.parts.receipts.get(answer.receipt_id)
+    receipt = sample._run(sample.parts.records.receipt(answer.receipt_id))
     assert receipt.answer == answer
     assert (receipt.answerer, receipt.prompt_hash, receipt.settings) == ("scripted", "0" * 8, {"temperature": "0"})
 
@@ -88,7 +88,7 @@ def test_a_flagging_answer_marks_what_is_not_supported(sample: Book) -> None:
     text, answer = streamed(sample, Scripted(first_sentences), policy=Policy.FLAG)
     assert text == answer.text
     assert "baker. [unverified]" in text
-    assert sample.parts.receipts.get(answer.receipt_id).policy is Policy.FLAG
+    assert sample._run(sample.parts.records.receipt(answer.receipt_id)).policy is Policy.FLAG
     assert sample.replay(answer.receipt_id).holds
 
 

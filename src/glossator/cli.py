@@ -2,7 +2,7 @@
 
 Exit codes: 0 done · 1 failed: golden questions, or claims that are not supported · 2 bad usage or input ·
 3 a source cannot be used · 4 the index cannot serve, or doctor found something amiss · 5 the data directory cannot be
-written · 6 the embedding model is missing or altered · 130 interrupted.
+written · 6 the embedding model is missing or altered · 7 the records of conversations cannot be used · 130 interrupted.
 """
 
 from __future__ import annotations
@@ -13,28 +13,18 @@ import json
 import os
 import signal
 import sys
-from collections.abc import Callable, Coroutine
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import click
 
 from glossator import __version__
+from glossator.cli_records import db, sessions
+from glossator.cli_shared import Command, finish, print_json, shared, wired
 from glossator.core.errors import GlossatorError, QuestionError
 from glossator.core.settings import load_settings
 from glossator.core.types import Filters
-
-T = TypeVar("T")
-Command = Callable[..., Any]
-
-
-def _shared(command: Command) -> Command:
-    """The options of every command."""
-    command = click.option("--json", "as_json", is_flag=True, help="Print JSON and nothing else.")(command)
-    return click.option(
-        "--data-dir", type=click.Path(path_type=Path), help="Where the index lives (GLOSSATOR_DATA_DIR; .glossator)."
-    )(command)
 
 
 def _filters(command: Command) -> Command:
@@ -53,47 +43,89 @@ def cli() -> None:
 @click.argument("sources", nargs=-1, required=True, metavar="SOURCE...")
 @click.option("--base-url", help="Address at which the book's root stands; citations link there.")
 @click.option("--only", is_flag=True, help="Drop every source that is not named here.")
-@_shared
+@shared
 def ingest(sources: tuple[str, ...], base_url: str | None, only: bool, data_dir: Path | None, as_json: bool) -> None:
     """Index folders or files of Markdown, MDX, HTML or text."""
     from glossator import pipeline, terminal
 
-    parts = _parts(data_dir)
+    parts = wired(data_dir)
     with terminal.progress(enabled=not as_json) as progress:
-        report = _run(pipeline.ingest(parts, sources, base_url, only, progress))
-    _print(asdict(report)) if as_json else terminal.show_report(report)
+        report = finish(parts, pipeline.ingest(parts, sources, base_url, only, progress))
+    print_json(asdict(report)) if as_json else terminal.show_report(report)
 
 
 @cli.command()
 @click.argument("question")
 @click.option("--selection", help="A file (or - for standard input): answer only from its text.")
 @click.option("--top-k", default=5, show_default=True, type=click.IntRange(1, 100), help="How many passages to read.")
+@click.option("--session", help="Make it part of this conversation; a new id begins one.")
 @_filters
-@_shared
+@shared
 def ask(
-    question: str, selection: str | None, top_k: int, data_dir: Path | None, as_json: bool, **filters: str | None
+    question: str,
+    selection: str | None,
+    top_k: int,
+    session: str | None,
+    data_dir: Path | None,
+    as_json: bool,
+    **filters: str | None,
 ) -> None:
     """Answer a question from the book."""
-    from glossator import pipeline, terminal
+    from glossator import conversations, pipeline, terminal
+    from glossator.core.conversations import session_key
 
-    parts = _parts(data_dir)
-    answer = _run(pipeline.ask(parts, question, _selection(selection), top_k, _made(filters)))
-    _print(asdict(answer)) if as_json else terminal.show_answer(answer)
+    asked = (question, _selection(selection), top_k, _made(filters))
+    key = session_key(session) if session else None
+    parts = wired(data_dir)
+    work = conversations.converse(parts, question, key, *asked[1:]) if key else pipeline.ask(parts, *asked)
+    answer = finish(parts, work)
+    print_json(asdict(answer)) if as_json else terminal.show_answer(answer)
+
+
+@cli.command()
+@click.option("--session", help="Go on with this conversation; without it a new one begins.")
+@_filters
+@shared
+def chat(session: str | None, data_dir: Path | None, as_json: bool, **filters: str | None) -> None:
+    """Ask one question after another; an empty line ends it.
+
+    With --json every answer is one line of JSON.
+    """
+    from glossator import terminal
+    from glossator.core.conversations import session_key
+
+    key = session_key(session)
+    parts = wired(data_dir)
+    if not as_json:
+        terminal.show_chat(key.name)
+    finish(parts, _chat(parts, key, _made(filters), as_json))
+
+
+async def _chat(parts: Any, key: Any, filters: Filters, as_json: bool) -> None:
+    from glossator import conversations, terminal
+
+    while (question := await asyncio.to_thread(terminal.next_question, prompt=not as_json)) is not None:
+        try:
+            answer = await conversations.converse(parts, question, key, filters=filters)
+        except QuestionError as error:
+            click.echo(f"glossator: {error}", err=True)
+            continue
+        click.echo(json.dumps(asdict(answer), ensure_ascii=False)) if as_json else terminal.show_answer(answer)
 
 
 @cli.command()
 @click.argument("query")
 @click.option("--top-k", default=5, show_default=True, type=click.IntRange(1, 100), help="How many passages to show.")
 @_filters
-@_shared
+@shared
 def search(query: str, top_k: int, data_dir: Path | None, as_json: bool, **filters: str | None) -> None:
     """Find the passages nearest to a question."""
     from glossator import pipeline, terminal
 
-    parts = _parts(data_dir)
-    found = _run(pipeline.search(parts, query, top_k, _made(filters)))
+    parts = wired(data_dir)
+    found = finish(parts, pipeline.search(parts, query, top_k, _made(filters)))
     if as_json:
-        _print({"query": query, "results": [asdict(p) for p in found.passages], "generation": found.generation})
+        print_json({"query": query, "results": [asdict(p) for p in found.passages], "generation": found.generation})
     else:
         terminal.show_passages(found.passages)
 
@@ -103,18 +135,19 @@ def search(query: str, top_k: int, data_dir: Path | None, as_json: bool, **filte
 @click.option(
     "--fail-under", default=0.95, show_default=True, type=click.FloatRange(0, 1), help="Share that must pass."
 )
-@_shared
+@shared
 def evaluate(golden: Path, fail_under: float, data_dir: Path | None, as_json: bool) -> None:
     """Ask the golden questions of a book; fails when too many fail."""
     from glossator import pipeline, terminal
     from glossator.evaluate.golden import load_golden, summarise
 
     questions = load_golden(golden)
-    outcomes = _run(pipeline.evaluate(_parts(data_dir), questions))
+    parts = wired(data_dir)
+    outcomes = finish(parts, pipeline.evaluate(parts, questions))
     summary = summarise(outcomes)
     if as_json:
         failed = [{"id": o.golden.id, "rank": o.rank, "abstained": o.abstained} for o in outcomes if not o.passed]
-        _print({"summary": asdict(summary), "failed": failed})
+        print_json({"summary": asdict(summary), "failed": failed})
     else:
         terminal.show_outcomes(outcomes, summary)
     if summary.passed < fail_under * summary.questions:
@@ -125,7 +158,7 @@ def evaluate(golden: Path, fail_under: float, data_dir: Path | None, as_json: bo
 @click.argument("text", required=False, metavar="[TEXT]")
 @click.option("--source", "sources", multiple=True, help="A file that the text must keep to; may be given often.")
 @click.option("--batch", help="A JSON Lines file: {claim, passages} each line.")
-@_shared
+@shared
 def verify(text: str | None, sources: tuple[str, ...], batch: str | None, data_dir: Path | None, as_json: bool) -> None:
     """Check a text, claim by claim.
 
@@ -136,42 +169,43 @@ def verify(text: str | None, sources: tuple[str, ...], batch: str | None, data_d
 
     if (text is None) == (batch is None):
         raise click.UsageError("Give a TEXT or a --batch.")
-    parts = _parts(data_dir)
+    parts = wired(data_dir)
     if batch is not None:
         results = batches.verify_batch(parts.verifier, batches.read_batch(_read(batch)))
         good = all(result["supported"] for result in results)
-        _print({"supported": good, "results": results}) if as_json else terminal.show_batch(results)
+        print_json({"supported": good, "results": results}) if as_json else terminal.show_batch(results)
     else:
         passages = [_read(source) for source in sources] or None
-        checked = _run(pipeline.verify(parts, _read(text or ""), passages))
+        checked = finish(parts, pipeline.verify(parts, _read(text or ""), passages))
         good = not checked.unsupported_claims
-        _print({"supported": good, **asdict(checked)}) if as_json else terminal.show_checked(checked)
+        print_json({"supported": good, **asdict(checked)}) if as_json else terminal.show_checked(checked)
     if not good:
         raise SystemExit(1)
 
 
 @cli.command()
 @click.argument("receipt_id", metavar="ID")
-@_shared
+@shared
 def replay(receipt_id: str, data_dir: Path | None, as_json: bool) -> None:
     """Check an old answer against today's book; fails when it no longer holds."""
     from glossator import pipeline, terminal
 
-    result = _run(pipeline.replay(_parts(data_dir), receipt_id))
-    _print(asdict(result)) if as_json else terminal.show_replay(result)
+    parts = wired(data_dir)
+    result = finish(parts, pipeline.replay(parts, receipt_id))
+    print_json(asdict(result)) if as_json else terminal.show_replay(result)
     if not result.holds:
         raise SystemExit(1)
 
 
 @cli.command()
-@_shared
+@shared
 def doctor(data_dir: Path | None, as_json: bool) -> None:
     """Show what is active, and why."""
     from glossator import terminal
     from glossator.doctor import examine
 
     findings = examine(load_settings(data_dir=data_dir))
-    _print([asdict(f) for f in findings]) if as_json else terminal.show_findings(findings)
+    print_json([asdict(f) for f in findings]) if as_json else terminal.show_findings(findings)
     if not all(f.good for f in findings):
         raise SystemExit(4)
 
@@ -180,18 +214,12 @@ def doctor(data_dir: Path | None, as_json: bool) -> None:
 @click.option("--host", help="Address to listen on (GLOSSATOR_HOST; 127.0.0.1).")
 @click.option("--port", type=click.IntRange(0, 65535), help="Port to listen on (GLOSSATOR_PORT; 8000).")
 @click.option("--workers", default=1, show_default=True, type=click.IntRange(1, 64), help="Server processes.")
-@_shared
+@shared
 def serve(host: str | None, port: int | None, workers: int, data_dir: Path | None, as_json: bool) -> None:
     """Serve the book over HTTP."""
     from glossator.serve.run import run_server
 
     run_server(load_settings(data_dir=data_dir, host=host, port=port), workers, quiet=as_json)
-
-
-def _parts(data_dir: Path | None) -> Any:
-    from glossator.parts import wire
-
-    return wire(load_settings(data_dir=data_dir))
 
 
 def _made(filters: dict[str, str | None]) -> Filters:
@@ -216,12 +244,8 @@ def _read(name: str) -> str:
         ) from None
 
 
-def _run(work: Coroutine[Any, Any, T]) -> T:
-    return asyncio.run(work)
-
-
-def _print(value: Any) -> None:
-    click.echo(json.dumps(value, ensure_ascii=False, indent=2))
+cli.add_command(sessions)
+cli.add_command(db)
 
 
 def main() -> None:

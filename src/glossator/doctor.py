@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import shutil
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from glossator.core.errors import GlossatorError
 from glossator.core.settings import Settings
-from glossator.parts import make_embedder, make_verifier
+from glossator.parts import make_embedder, make_records, make_verifier
 from glossator.store.generations import Generations
+
+if TYPE_CHECKING:
+    from glossator.store.records import Records
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,8 +45,31 @@ def examine(settings: Settings) -> list[Finding]:
         *index,
         _checks(settings),
         Finding("answers", "extractive: the book's own sentences", "no language model is configured"),
-        Finding("storage", "Qdrant Edge and SQLite in the data directory", "no server is configured"),
+        Finding("storage", "Qdrant Edge in the data directory", "no server is configured"),
+        _records(settings),
     ]
+
+
+def _records(settings: Settings) -> Finding:
+    """Whether conversations can be kept; nothing is made for the asking."""
+    external = bool(settings.database_url.get_secret_value())
+    why = "set by DATABASE_URL" if external else "DATABASE_URL is not set"
+    try:
+        records = make_records(settings)
+        what = "SQLite" if records.database.is_sqlite else f"Postgres at {records.database.url.host}"
+        if not external and not (settings.data_dir / "records.sqlite").exists():
+            return Finding("records", f"{what} in the data directory, not made yet", why)
+        revision = asyncio.run(_revision(records))
+    except GlossatorError as error:
+        return Finding("records", error.message, f"{error.remedy} ({why})", good=False)
+    return Finding("records", f"{what}, tables at {revision}" if revision else f"{what}, without tables yet", why)
+
+
+async def _revision(records: Records) -> str | None:
+    try:
+        return await records.database.revision()
+    finally:
+        await records.close()
 
 
 def _checks(settings: Settings) -> Finding:

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-import asyncio
+import weakref
 from collections.abc import Coroutine, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from dataclasses import fields
 from functools import lru_cache
 from pathlib import Path
+from threading import Lock
 from types import TracebackType
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
-from glossator import pipeline
-from glossator.core.errors import QuestionError
+from anyio.from_thread import BlockingPortal, start_blocking_portal
+
+from glossator import conversations, pipeline
+from glossator.core.conversations import Exchange, Rating, session_key
+from glossator.core.errors import BadInput, QuestionError
 from glossator.core.ports import Progress, silent
 from glossator.core.settings import load_settings
 from glossator.core.types import Answer, Checked, Document, Filters, IngestReport, Passage, Replay, Verdict
@@ -22,11 +26,45 @@ from glossator.verification.judge import Verifier
 T = TypeVar("T")
 
 
+class _Loop:
+    """Runs async work in a thread of its own, where the connections live that the work opens."""
+
+    def __init__(self) -> None:
+        self._opening = Lock()
+        self._portal: BlockingPortal | None = None
+        self._open = ExitStack()
+
+    def run(self, work: Coroutine[Any, Any, T]) -> T:
+        """Wait for some work, also where another loop is running already (a notebook)."""
+        with self._opening:
+            if self._portal is None:
+                self._portal = self._open.enter_context(start_blocking_portal())
+
+        async def wait() -> T:
+            return await work
+
+        return self._portal.call(wait)
+
+    def close(self) -> None:
+        """End the thread."""
+        with self._opening:
+            self._open.close()
+            self._portal = None
+
+
+def _close(parts: Parts, loop: _Loop) -> None:
+    """Also done for a book that nobody closed, when it is no longer used or the program ends."""
+    loop.run(parts.close())
+    loop.close()
+
+
 class Book:
     """A book in a data directory; the async pipeline behind it is `glossator.pipeline`."""
 
     def __init__(self, parts: Parts) -> None:
         self.parts = parts
+        self._loop = _Loop()
+        self._close = weakref.finalize(self, _close, parts, self._loop)
 
     def ingest(
         self,
@@ -37,11 +75,11 @@ class Book:
     ) -> IngestReport:
         """Index folders or files; what has not changed is not embedded again."""
         paths = [str(source) for source in sources]
-        return _run(pipeline.ingest(self.parts, paths, base_url, only, progress))
+        return self._run(pipeline.ingest(self.parts, paths, base_url, only, progress))
 
     def search(self, question: str, top_k: int = 5, filters: Filters | dict[str, str] | None = None) -> list[Passage]:
         """The best passages for a question."""
-        return list(_run(pipeline.search(self.parts, question, top_k, _filters(filters))).passages)
+        return list(self._run(pipeline.search(self.parts, question, top_k, _filters(filters))).passages)
 
     def ask(
         self,
@@ -49,17 +87,38 @@ class Book:
         selected_text: str | None = None,
         top_k: int = 5,
         filters: Filters | dict[str, str] | None = None,
+        session_id: str | None = None,
     ) -> Answer:
-        """A cited answer from the book, or only from a selection; or an abstention."""
-        return _run(pipeline.ask(self.parts, question, selected_text, top_k, _filters(filters)))
+        """A cited answer from the book, or only from a selection; or an abstention.
+
+        With the id of a session it becomes part of that conversation, which a new id begins.
+        """
+        if session_id is None:
+            return self._run(pipeline.ask(self.parts, question, selected_text, top_k, _filters(filters)))
+        key = session_key(session_id)
+        return self._run(conversations.converse(self.parts, question, key, selected_text, top_k, _filters(filters)))
+
+    def history(self, session_id: str) -> list[Exchange]:
+        """All that was asked and answered in a conversation, oldest first."""
+        return self._run(conversations.whole_history(self.parts, session_key(session_id)))[1]
+
+    def delete(self, session_id: str) -> None:
+        """Forget a conversation, with its receipts and what was said of its answers."""
+        self._run(self.parts.records.delete(session_key(session_id)))
+
+    def feedback(self, receipt_id: str, rating: Literal["up", "down"], reason: str = "", text: str = "") -> None:
+        """Say what an answer was worth."""
+        if rating not in list(Rating):
+            raise BadInput(f"The rating is {rating!r}.", "Say up or down.")
+        self._run(self.parts.records.give_feedback(receipt_id, Rating(rating), reason, text))
 
     def verify(self, draft: str, passages: Sequence[Passage | str] | None = None) -> Checked:
         """Every claim of a text, checked against passages or against the book."""
-        return _run(pipeline.verify(self.parts, draft, passages))
+        return self._run(pipeline.verify(self.parts, draft, passages))
 
     def replay(self, receipt_id: str) -> Replay:
         """An old answer, checked against today's book."""
-        return _run(pipeline.replay(self.parts, receipt_id))
+        return self._run(pipeline.replay(self.parts, receipt_id))
 
     def document(self, document_id: str) -> Document | None:
         """A document as it was ingested; passages and citations point into its `text`."""
@@ -71,7 +130,12 @@ class Book:
 
     def close(self) -> None:
         """Let go of all files."""
-        self.parts.close()
+        self._close()
+
+    def _run(self, work: Coroutine[Any, Any, T]) -> T:
+        if not self._close.alive:
+            self._close = weakref.finalize(self, _close, self.parts, self._loop)
+        return self._loop.run(work)
 
     def __enter__(self) -> Book:
         return self
@@ -106,13 +170,3 @@ def _filters(given: Filters | dict[str, str] | None) -> Filters:
     if unknown := given.keys() - set(known):
         raise QuestionError(f"There is no filter {', '.join(sorted(unknown))}.", f"Use {', '.join(known)}.")
     return Filters(**given)
-
-
-def _run(work: Coroutine[Any, Any, T]) -> T:
-    """Wait for async work, also where a loop is running already (a notebook)."""
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        return asyncio.run(work)
-    with ThreadPoolExecutor(1) as pool:
-        return pool.submit(asyncio.run, work).result()

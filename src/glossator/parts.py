@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from datetime import timedelta
 from pathlib import Path
 from threading import Lock
+from typing import TYPE_CHECKING
 
 from glossator.core.errors import SettingsError
 from glossator.core.ports import Embedder, WordCounts
@@ -12,21 +14,29 @@ from glossator.core.settings import Settings
 from glossator.embed.colbert import ColbertEncoder
 from glossator.embed.local import LocalEmbedder, built_in_model, is_installed
 from glossator.store.generations import Generation, Generations
-from glossator.store.receipts import Receipts
 from glossator.verification.judge import Verifier
+
+if TYPE_CHECKING:
+    from glossator.store.records import Records
 
 
 class Parts:
     """What one data directory's book is made with; holds the generation that is open."""
 
     def __init__(
-        self, settings: Settings, embedder: Embedder, generations: Generations, verifier: Verifier, receipts: Receipts
+        self,
+        settings: Settings,
+        embedder: Embedder,
+        generations: Generations,
+        verifier: Verifier,
+        open_records: Callable[[], Records],
     ) -> None:
         self.settings = settings
         self.embedder = embedder
         self.generations = generations
         self.verifier = verifier
-        self.receipts = receipts
+        self._open_records = open_records
+        self._records: Records | None = None
         self._lock = Lock()
         self._open: Generation | None = None
 
@@ -48,8 +58,18 @@ class Parts:
         """How common words are; a book that has none yet finds every word equally telling."""
         return self.generation().documents if self.generations.current() is not None else _NoWords()
 
-    def close(self) -> None:
-        """Let go of all files."""
+    @property
+    def records(self) -> Records:
+        """The records; opened on first use, for the library behind them is heavy."""
+        if self._records is None:
+            self._records = self._open_records()
+        return self._records
+
+    async def close(self) -> None:
+        """Let go of all files and connections."""
+        if self._records is not None:
+            await self._records.close()
+            self._records = None
         with self._lock:
             if self._open is not None:
                 self._open.close()
@@ -66,8 +86,23 @@ class _NoWords:
 
 def wire(settings: Settings) -> Parts:
     """Turn settings into parts."""
-    folder = settings.data_dir
-    return Parts(settings, make_embedder(settings), Generations(folder), make_verifier(settings), Receipts(folder))
+    return Parts(
+        settings,
+        make_embedder(settings),
+        Generations(settings.data_dir),
+        make_verifier(settings),
+        lambda: make_records(settings),
+    )
+
+
+def make_records(settings: Settings) -> Records:
+    """The records that the settings name; nothing is connected yet."""
+    from glossator.store.database import Database, database_url
+    from glossator.store.records import Records
+
+    database = Database(database_url(settings.database_url.get_secret_value(), settings.data_dir))
+    keep = timedelta(hours=settings.session_hours) or None
+    return Records(database, keep, timedelta(days=settings.receipt_days) or None)
 
 
 def make_verifier(settings: Settings) -> Verifier:

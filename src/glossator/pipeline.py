@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from glossator.answer.cite import abstain, cite, cite_checked, cite_selection, with_verdicts
 from glossator.answer.extractive import PASSAGES, Material, choose, is_generic, points_at_text, summarise
-from glossator.core.errors import QuestionError
+from glossator.core.errors import QuestionError, RecordsProblem
 from glossator.core.ports import Drafter, Progress, silent
 from glossator.core.types import (
     Answer,
@@ -22,6 +22,7 @@ from glossator.core.types import (
     Mode,
     Passage,
     Policy,
+    Receipt,
     Replay,
     Retrieved,
     Skip,
@@ -110,17 +111,37 @@ async def ask(
     filters: Filters = EVERYTHING,
 ) -> Answer:
     """Sentences of the book that answer a question, each cited; or an abstention."""
+    return await _kept(parts, await answered(parts, question, selected_text, top_k, filters))
+
+
+async def answered(
+    parts: Parts,
+    question: str,
+    selected_text: str | None = None,
+    top_k: int = PASSAGES,
+    filters: Filters = EVERYTHING,
+) -> Receipt:
+    """An answer in its receipt, which nobody has kept yet."""
     question = checked_question(question)
     if selected_text is not None:
         return await asyncio.to_thread(_ask_selection, parts, question, checked_selection(selected_text))
     return await asyncio.to_thread(_ask_book, parts, question, checked_top_k(top_k), filters)
 
 
-def _ask_book(parts: Parts, question: str, top_k: int, filters: Filters) -> Answer:
+async def _kept(parts: Parts, receipt: Receipt) -> Answer:
+    """The answer, which names its receipt only if that could be kept: an answer need not fail over it."""
+    try:
+        await parts.records.keep(receipt)
+    except RecordsProblem:
+        return replace(receipt.answer, receipt_id="")
+    return receipt.answer
+
+
+def _ask_book(parts: Parts, question: str, top_k: int, filters: Filters) -> Receipt:
     """Search and answer from one generation, whatever is ingested meanwhile."""
     book = parts.generation()
     found = _search(parts, question, top_k, filters, book)
-    return _sealed(parts, question, _extract(parts, question, found, book), found.passages, book.manifest)
+    return _receipt(parts, question, _extract(parts, question, found, book), found.passages, book.manifest)
 
 
 async def stream(
@@ -132,6 +153,19 @@ async def stream(
     policy: Policy = Policy.STRICT,
 ) -> AsyncIterator[str | Answer]:
     """An answer as it is drafted: every piece was checked before it is given out; the whole answer comes last."""
+    async for piece in drafted(parts, question, drafter, top_k, filters, policy):
+        yield piece if isinstance(piece, str) else await _kept(parts, piece)
+
+
+async def drafted(
+    parts: Parts,
+    question: str,
+    drafter: Drafter,
+    top_k: int = PASSAGES,
+    filters: Filters = EVERYTHING,
+    policy: Policy = Policy.STRICT,
+) -> AsyncIterator[str | Receipt]:
+    """The same with the receipt, which nobody has kept yet, instead of the answer."""
     question, top_k = checked_question(question), checked_top_k(top_k)
     book = await asyncio.to_thread(parts.generation)
     found = await asyncio.to_thread(_search, parts, question, top_k, filters, book)
@@ -150,7 +184,7 @@ async def stream(
         extracted = await asyncio.to_thread(_extract, parts, question, found, book)
         answer = replace(extracted, unsupported_claims=checked.unsupported_claims)
         yield answer.text
-    yield await asyncio.to_thread(_sealed, parts, question, answer, found.passages, book.manifest, drafter, policy)
+    yield _receipt(parts, question, answer, found.passages, book.manifest, drafter, policy)
 
 
 def _extract(parts: Parts, question: str, found: Retrieved, book: Generation) -> Answer:
@@ -166,10 +200,10 @@ def _extract(parts: Parts, question: str, found: Retrieved, book: Generation) ->
     return _checked(parts, cite(quotes, scores, found.relevance, book.page_text), found.passages)
 
 
-def _ask_selection(parts: Parts, question: str, selection: str) -> Answer:
+def _ask_selection(parts: Parts, question: str, selection: str) -> Receipt:
     """Only the selection is read: nothing here can reach the rest of the book."""
     answer = _extract_selection(parts, question, selection)
-    return _sealed(parts, question, _checked(parts, answer, [selection]), (), None)
+    return _receipt(parts, question, _checked(parts, answer, [selection]), (), None)
 
 
 def _extract_selection(parts: Parts, question: str, selection: str) -> Answer:
@@ -201,7 +235,7 @@ def _checked(parts: Parts, answer: Answer, passages: Sequence[Passage | str]) ->
     return checked if checked.sentences else abstain((), answer.mode, 0.0)
 
 
-def _sealed(
+def _receipt(
     parts: Parts,
     question: str,
     answer: Answer,
@@ -209,9 +243,9 @@ def _sealed(
     book: Manifest | None,
     drafter: Drafter | None = None,
     policy: Policy = Policy.STRICT,
-) -> Answer:
-    """The answer with the id of its receipt, which is kept."""
-    receipt = make_receipt(
+) -> Receipt:
+    """The answer and all that made it."""
+    return make_receipt(
         question,
         answer,
         passages,
@@ -225,7 +259,6 @@ def _sealed(
         verifier=parts.verifier.version,
         policy=policy,
     )
-    return receipt.answer if parts.receipts.keep(receipt) else answer
 
 
 async def verify(parts: Parts, draft: str, passages: Sequence[Passage | str] | None = None) -> Checked:
@@ -243,11 +276,11 @@ def _verify(parts: Parts, draft: str, passages: Sequence[Passage | str] | None) 
 
 async def replay(parts: Parts, receipt_id: str) -> Replay:
     """An old answer, checked against today's book."""
-    return await asyncio.to_thread(_replay, parts, receipt_id)
+    return await asyncio.to_thread(_replay, parts, await parts.records.receipt(receipt_id))
 
 
-def _replay(parts: Parts, receipt_id: str) -> Replay:
-    receipt, book = parts.receipts.get(receipt_id), parts.generation()
+def _replay(parts: Parts, receipt: Receipt) -> Replay:
+    book = parts.generation()
     return replayed(receipt, book.page_text, parts.verifier, book.manifest.generation, book.manifest.corpus_hash)
 
 
@@ -297,7 +330,9 @@ def checked_top_k(top_k: int) -> int:
 
 
 def _checked_text(text: str, name: str) -> str:
-    """Half a character (a lone surrogate) is no text: no model and no file can take it."""
+    """Half a character (a lone surrogate) is no text, nor is NUL: no model, file or database can take them."""
+    if "\0" in text:
+        raise QuestionError(f"The {name} holds a NUL character.", "Remove it.")
     try:
         text.encode("utf-8")
     except UnicodeEncodeError:

@@ -17,6 +17,7 @@ from glossator.core.ports import silent
 from glossator.core.types import Answer, Checked, IngestReport, Passage, Replay, Status, Verdict
 
 if TYPE_CHECKING:
+    from glossator.core.conversations import Session
     from glossator.doctor import Finding
     from glossator.evaluate.golden import Outcome, Summary
 
@@ -101,6 +102,32 @@ def _show_abstention(answer: Answer) -> None:
     for near in answer.suggestions:
         line = Text.assemble(f"  • {_place(near.title, near.section)}  ", (visible(near.url), "dim"))
         console.print(line, soft_wrap=True)
+
+
+def show_chat(name: str) -> None:
+    """How to go on, and how to stop."""
+    console.print(Text(f"Conversation {name}. An empty line ends it.", style="dim"), soft_wrap=True)
+
+
+def next_question(*, prompt: bool) -> str | None:
+    """What the reader types next; None at the end."""
+    try:
+        line = input("> " if prompt else "")
+    except EOFError:
+        return None
+    return line if line.strip() else None
+
+
+def show_sessions(sessions: Sequence[Session]) -> None:
+    """Conversations, the latest first."""
+    if not sessions:
+        console.print("No conversations.")
+        return
+    table = Table("conversation", "state", "messages", "last active", box=None, pad_edge=False)
+    for session in sessions:
+        when = f"{session.last_active:%Y-%m-%d %H:%M} UTC"
+        table.add_row(visible(session.key.name), session.state, str(session.message_count), when)
+    console.print(table)
 
 
 def _place(*names: str) -> str:

@@ -41,6 +41,7 @@ def cite(quotes: Sequence[Quote], scores: dict[str, float], confidence: float, p
             score=scores.get(quote.chunk.chunk_id, 0.0),
             chunk_id=quote.chunk.chunk_id,
             document_id=quote.chunk.document_id,
+            position=quote.chunk.position,
         )
         for number, quote in enumerate(quotes, 1)
     )
@@ -96,6 +97,7 @@ def _citation(number: int, evidence: Evidence, passage: Passage, page_text: Page
         score=passage.score,
         chunk_id=passage.chunk_id,
         document_id=passage.document_id,
+        position=passage.position,
     )
 
 

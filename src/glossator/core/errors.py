@@ -5,6 +5,9 @@ GlossatorError
 │   ├── SourceError          a path or file to ingest cannot be used
 │   ├── QuestionError        an empty, oversized or malformed question or selection
 │   ├── ReceiptNotFound      no answer had this id
+│   ├── SessionIdError       a session id that is none
+│   ├── SessionNotFound      no conversation has this id, for this user
+│   ├── RequestKeyReused     an idempotency key that named another request
 │   └── SettingsError        a setting has a value that cannot work
 ├── IndexProblem             the index cannot serve
 │   ├── NoIndex              nothing has been ingested yet
@@ -12,6 +15,10 @@ GlossatorError
 │   └── IndexDamaged         files are missing or unreadable
 ├── StorageProblem           the data directory cannot be written
 │   └── IngestRunning        another ingest holds the lock
+├── RecordsProblem           the records of conversations
+│   ├── RecordsDown          the database cannot be reached, is locked or is full
+│   ├── ConversationBusy     too many turns wait for this conversation
+│   └── TurnLost             the conversation was deleted, or went on without this turn
 └── ModelProblem             the embedding model is missing or altered
 """
 
@@ -52,6 +59,18 @@ class ReceiptNotFound(BadInput):
     """No answer had this id."""
 
 
+class SessionIdError(BadInput):
+    """A session id that is none."""
+
+
+class SessionNotFound(BadInput):
+    """No conversation has this id, for this user."""
+
+
+class RequestKeyReused(BadInput):
+    """An idempotency key that named another request."""
+
+
 class SettingsError(BadInput):
     """A setting has a value that cannot work."""
 
@@ -82,6 +101,24 @@ class StorageProblem(GlossatorError):
 
 class IngestRunning(StorageProblem):
     """Another ingest holds the lock."""
+
+
+class RecordsProblem(GlossatorError):
+    """The records of conversations."""
+
+    exit_code = 7
+
+
+class RecordsDown(RecordsProblem):
+    """The database cannot be reached, is locked or is full."""
+
+
+class ConversationBusy(RecordsProblem):
+    """Too many turns wait for this conversation."""
+
+
+class TurnLost(RecordsProblem):
+    """The conversation was deleted, or went on without this turn."""
 
 
 class ModelProblem(GlossatorError):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from pydantic import Field, ValidationError
+from pydantic import AliasChoices, Field, SecretStr, ValidationError
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from glossator.core.errors import SettingsError
@@ -22,6 +22,17 @@ class Settings(BaseSettings):
     threads: int = Field(0, ge=0, le=256, description="Threads for the models; 0 means all cores.")
     verify_models: bool = Field(True, description="Whether checking a claim also asks the token model, or words alone.")
     max_file_mb: float = Field(10.0, gt=0, le=1000, description="Larger files are left out of an ingest.")
+    database_url: SecretStr = Field(
+        SecretStr(""),
+        validation_alias=AliasChoices("DATABASE_URL", "GLOSSATOR_DATABASE_URL", "database_url"),
+        description="Where conversations are kept: a Postgres; empty means SQLite in the data directory.",
+    )
+    session_hours: float = Field(
+        24.0, ge=0, le=87_600, description="A conversation without activity is forgotten; 0: never."
+    )
+    receipt_days: float = Field(
+        90.0, ge=0, le=3650, description="Receipts outside conversations are kept; 0: for ever."
+    )
     host: str = Field("127.0.0.1", description="Address that the server listens on.")
     port: int = Field(8000, ge=0, le=65535, description="Port that the server listens on.")
 

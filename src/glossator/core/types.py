@@ -245,6 +245,7 @@ class Citation:
     score: float
     chunk_id: str = ""
     document_id: str = ""
+    position: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -295,6 +296,9 @@ class Answer:
     receipt_id: str
     suggestions: tuple[Suggestion, ...] = ()
     unsupported_claims: tuple[UnsupportedClaim, ...] = ()
+    session_id: str = ""
+    stored: bool = False
+    """Whether the conversation remembers this answer."""
 
 
 @dataclass(frozen=True, slots=True)

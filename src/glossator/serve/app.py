@@ -16,6 +16,7 @@ from fastapi.responses import HTMLResponse, PlainTextResponse, Response
 from pydantic import BaseModel, ConfigDict, Field
 
 from glossator import __version__, pipeline
+from glossator.conversations import keep_clean
 from glossator.core.settings import Settings, load_settings
 from glossator.core.types import Document, Filters
 from glossator.parts import Parts, wire
@@ -58,8 +59,11 @@ def create_app(settings: Settings | None = None) -> FastAPI:
 
     @asynccontextmanager
     async def lifespan(_app: FastAPI) -> AsyncIterator[None]:
+        cleaner = asyncio.create_task(keep_clean(parts))
         yield
-        parts.close()
+        cleaner.cancel()
+        await asyncio.gather(cleaner, return_exceptions=True)
+        await parts.close()
 
     app = FastAPI(title="Glossator", version=__version__, lifespan=lifespan)
     handle_errors(app)

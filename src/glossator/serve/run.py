@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 
 from glossator.core.settings import Settings
@@ -13,7 +14,7 @@ def run_server(settings: Settings, workers: int, *, quiet: bool) -> None:
     import uvicorn
 
     # What is wrong with the settings or the model is said here once, not by every worker.
-    wire(settings).close()
+    asyncio.run(wire(settings).close())
     os.environ["GLOSSATOR_DATA_DIR"] = str(settings.data_dir)
     try:
         uvicorn.run(

@@ -1,0 +1,108 @@
+"""The commands about conversations and the database that they are kept in."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+
+import click
+
+from glossator.cli_shared import finish, print_json, shared, wired
+
+
+@click.group()
+def sessions() -> None:
+    """Conversations: list, export, reset, delete."""
+
+
+@sessions.command("list")
+@click.option("--user", help="Those of this user; without it, those of nobody in particular.")
+@click.option("--limit", default=20, show_default=True, type=click.IntRange(1, 10_000), help="At most so many.")
+@shared
+def list_sessions(user: str | None, limit: int, data_dir: Path | None, as_json: bool) -> None:
+    """The latest conversations."""
+    from glossator import terminal
+    from glossator.conversations import as_json as told
+
+    parts = wired(data_dir)
+    found = finish(parts, parts.records.sessions(user, limit))
+    print_json([told(session, None) for session in found]) if as_json else terminal.show_sessions(found)
+
+
+@sessions.command()
+@click.argument("session_id", metavar="ID")
+@click.option("--user", help="The user whose conversation it is.")
+@shared
+def export(session_id: str, user: str | None, data_dir: Path | None, as_json: bool) -> None:
+    """A whole conversation, as Markdown or as JSON."""
+    from glossator import conversations
+    from glossator.core.conversations import session_key
+
+    key = session_key(session_id, user)
+    parts = wired(data_dir)
+    session, exchanges = finish(parts, conversations.whole_history(parts, key))
+    if as_json:
+        print_json(conversations.as_json(session, exchanges))
+    else:
+        click.echo(conversations.as_markdown(session, exchanges), nl=False)
+
+
+@sessions.command()
+@click.argument("session_id", metavar="ID")
+@click.option("--user", help="The user whose conversation it is.")
+@shared
+def reset(session_id: str, user: str | None, data_dir: Path | None, as_json: bool) -> None:
+    """Begin a conversation anew under the same id."""
+    from glossator.core.conversations import session_key
+
+    key = session_key(session_id, user)
+    parts = wired(data_dir)
+    finish(parts, parts.records.reset(key))
+    print_json({"reset": key.name}) if as_json else click.echo(f"The conversation {key.name} begins anew.")
+
+
+@sessions.command()
+@click.argument("session_id", metavar="ID")
+@click.option("--user", help="The user whose conversation it is.")
+@shared
+def delete(session_id: str, user: str | None, data_dir: Path | None, as_json: bool) -> None:
+    """Delete a conversation with its receipts and feedback, for good."""
+    from glossator.core.conversations import session_key
+
+    key = session_key(session_id, user)
+    parts = wired(data_dir)
+    finish(parts, parts.records.delete(key))
+    print_json({"deleted": key.name}) if as_json else click.echo(f"The conversation {key.name} is deleted.")
+
+
+@click.group()
+def db() -> None:
+    """The database of conversations and receipts."""
+
+
+@db.command()
+@shared
+def upgrade(data_dir: Path | None, as_json: bool) -> None:
+    """Bring the tables to this version; a server does so when it starts."""
+    from glossator.store.database import HEAD
+
+    parts = wired(data_dir)
+    before = finish(parts, parts.records.database.upgrade())
+    same = f"The tables are at {HEAD} already."
+    told = (
+        same if before == HEAD else f"The tables are at {HEAD}; they were {f'at {before}' if before else 'not there'}."
+    )
+    print_json({"revision": HEAD, "before": before}) if as_json else click.echo(told)
+
+
+@db.command()
+@shared
+def clean(data_dir: Path | None, as_json: bool) -> None:
+    """Expire conversations and drop old receipts now; a server does so every ten minutes."""
+    parts = wired(data_dir)
+    done = finish(parts, parts.records.clean())
+    told = (
+        f"{done.expired} conversations expired, {done.inactive} went inactive, {done.forgotten} were forgotten;"
+        f" {done.receipts} receipts dropped."
+    )
+    print_json(asdict(done)) if as_json else click.echo(told)

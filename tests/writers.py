@@ -1,0 +1,61 @@
+"""Many writers in one process, as a server has them; every exchange that was acknowledged is printed.
+
+Usage: python writers.py DATABASE_URL DATA_DIR WRITERS TURNS
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import sys
+from pathlib import Path
+
+from glossator.core.conversations import Request, session_key
+from glossator.core.errors import RecordsProblem
+from glossator.core.types import Answer, Citation, Mode, Receipt, Sentence
+from glossator.store.database import Database, database_url
+from glossator.store.records import Records
+from glossator.verification.receipts import make_receipt
+
+
+def receipt_of(question: str, text: str = "The knee bends by 140 degrees. [1]") -> Receipt:
+    """An answer as the pipeline makes it, with one citation."""
+    citation = Citation(1, "http://127.0.0.1/knee#bend", "Knees", "Bending", text, 10, 40, 0.93, "c1", "knee.md", 3)
+    answer = Answer(text, (Sentence(text, (1,)),), (citation,), False, Mode.FULL, 0.9, "")
+    made = "2026-01-02T03:04:05+00:00"
+    return make_receipt(
+        question, answer, (), made, generation=1, corpus_hash="c", embedder="e", answerer="extractive", verifier="v"
+    )
+
+
+async def exchange(records: Records, session: str, question: str, key: str | None = None) -> int:
+    """One whole turn; the id of what was stored."""
+    request = Request(question)
+    turn = await records.begin(session_key(session), request, key)
+    if turn.repeats:
+        await records.end(turn)
+        return turn.repeats[0].id
+    return (await records.finish(turn, request, receipt_of(question))).id
+
+
+async def write(records: Records, writer: int, turns: int) -> None:
+    """Ask as often as told, or for ever; what fails is not acknowledged and is tried again under another name."""
+    numbers = range(turns) if turns else itertools.count()
+    for number in numbers:
+        name = f"{writer}-{number}"
+        try:
+            await exchange(records, f"writer-{writer}", f"What is {name}?", name)
+        except RecordsProblem:
+            await asyncio.sleep(0.05)
+            continue
+        print(name, flush=True)  # noqa: T201 - the acknowledgement
+
+
+async def main(url: str, folder: str, writers: int, turns: int) -> None:
+    records = Records(Database(database_url(url, Path(folder))))
+    await asyncio.gather(*(write(records, writer, turns) for writer in range(writers)))
+    await records.close()
+
+
+if __name__ == "__main__":
+    asyncio.run(main(sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4])))
