@@ -17,7 +17,7 @@ import sqlalchemy as sa
 
 from commands import quick_folder, run
 from glossator.core.conversations import session_key
-from glossator.core.errors import RecordsProblem, SettingsError
+from glossator.core.errors import RecordsDown, RecordsProblem, SettingsError
 from glossator.store import schema
 from glossator.store.database import HEAD, Database, _alembic, database_url
 from glossator.store.records import Records
@@ -212,7 +212,7 @@ async def test_a_failed_step_leaves_the_tables_as_they_were(room: Path) -> None:
         db.execute(sa.text("CREATE TABLE feedback (something TEXT)"))
 
     await database._writer.run(in_the_way)
-    with pytest.raises(sa.exc.OperationalError):
+    with pytest.raises(RecordsDown):
         await database.upgrade()
     assert await database.revision() == "0001"
     assert set(await database._reader.run(columns)) == {"sessions", "conversations", "feedback"}

@@ -206,9 +206,9 @@ async def test_a_full_database_stores_nothing_by_half(room: Path) -> None:
     records = Records(Database(database_url("", room)))
     await exchange(records, "one", "Before?")
 
-    async def shrink(db: sa.ext.asyncio.AsyncConnection) -> None:
-        pages = (await db.exec_driver_sql("PRAGMA page_count")).scalar_one()
-        await db.exec_driver_sql(f"PRAGMA max_page_count = {pages + 2}")
+    def shrink(db: sa.Connection) -> None:
+        pages = db.exec_driver_sql("PRAGMA page_count").scalar_one()
+        db.exec_driver_sql(f"PRAGMA max_page_count = {pages + 2}")
 
     await records.database.write(shrink)
     request = Request("During?")

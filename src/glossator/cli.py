@@ -75,7 +75,7 @@ def ask(
     from glossator.core.conversations import session_key
 
     asked = (question, _selection(selection), top_k, _made(filters))
-    key = session_key(session) if session else None
+    key = session_key(session) if session is not None else None
     parts = wired(data_dir)
     work = conversations.converse(parts, question, key, *asked[1:]) if key else pipeline.ask(parts, *asked)
     answer = finish(parts, work)

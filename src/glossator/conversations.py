@@ -12,6 +12,7 @@ from typing import Any
 
 from glossator import pipeline
 from glossator.answer.extractive import PASSAGES
+from glossator.core.checks import checked_text
 from glossator.core.conversations import ContextMode, Exchange, History, Request, Session, SessionKey, Turn
 from glossator.core.errors import RecordsDown, RecordsProblem, TurnLost
 from glossator.core.ports import Drafter
@@ -67,7 +68,7 @@ def _request(question: str, selected_text: str | None, filters: Filters) -> Requ
     """What is asked, checked before it takes a place in the queue."""
     if selected_text is not None:
         pipeline.checked_selection(selected_text)
-    active = {name: value for name, value in asdict(filters).items() if value is not None}
+    active = {n: checked_text(value, "filter") for n, value in asdict(filters).items() if value is not None}
     return Request(pipeline.checked_question(question), selected_text, active)
 
 

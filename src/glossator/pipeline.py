@@ -10,6 +10,7 @@ from dataclasses import replace
 
 from glossator.answer.cite import abstain, cite, cite_checked, cite_selection, with_verdicts
 from glossator.answer.extractive import PASSAGES, Material, choose, is_generic, points_at_text, summarise
+from glossator.core.checks import checked_text
 from glossator.core.errors import QuestionError, RecordsProblem
 from glossator.core.ports import Drafter, Progress, silent
 from glossator.core.types import (
@@ -310,7 +311,7 @@ def checked_question(question: str) -> str:
         raise QuestionError("The question is empty.", "Ask something.")
     if len(question) > MAX_QUESTION:
         raise QuestionError(f"The question has {len(question):,} characters.", f"Keep it within {MAX_QUESTION:,}.")
-    return _checked_text(question, "question")
+    return checked_text(question, "question")
 
 
 def checked_selection(selection: str) -> str:
@@ -319,7 +320,7 @@ def checked_selection(selection: str) -> str:
         raise QuestionError("The selection is empty.", "Select some text, or ask the whole book.")
     if len(selection) > MAX_SELECTION:
         raise QuestionError(f"The selection has {len(selection):,} characters.", f"Keep it within {MAX_SELECTION:,}.")
-    return _checked_text(selection, "selection")
+    return checked_text(selection, "selection")
 
 
 def checked_top_k(top_k: int) -> int:
@@ -327,14 +328,3 @@ def checked_top_k(top_k: int) -> int:
     if not 1 <= top_k <= MAX_TOP_K:
         raise QuestionError(f"top_k is {top_k}.", f"Give a number from 1 to {MAX_TOP_K}.")
     return top_k
-
-
-def _checked_text(text: str, name: str) -> str:
-    """Half a character (a lone surrogate) is no text, nor is NUL: no model, file or database can take them."""
-    if "\0" in text:
-        raise QuestionError(f"The {name} holds a NUL character.", "Remove it.")
-    try:
-        text.encode("utf-8")
-    except UnicodeEncodeError:
-        raise QuestionError(f"The {name} is not valid Unicode text.", "Send it as UTF-8.") from None
-    return text

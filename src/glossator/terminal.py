@@ -12,6 +12,7 @@ from rich.style import Style
 from rich.table import Table
 from rich.text import Text
 
+from glossator.core.errors import QuestionError
 from glossator.core.ports import Progress as Listener
 from glossator.core.ports import silent
 from glossator.core.types import Answer, Checked, IngestReport, Passage, Replay, Status, Verdict
@@ -115,6 +116,8 @@ def next_question(*, prompt: bool) -> str | None:
         line = input("> " if prompt else "")
     except EOFError:
         return None
+    except UnicodeDecodeError:
+        raise QuestionError("The question is not UTF-8 text.", "Type or send it as UTF-8.") from None
     return line if line.strip() else None
 
 

@@ -10,6 +10,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
+from glossator.core.checks import checked_text
 from glossator.core.errors import SessionIdError
 from glossator.core.types import Answer
 
@@ -17,6 +18,7 @@ MOST_MESSAGES = 100
 """Messages of a conversation that can be its context; older ones stay in the record alone."""
 
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,200}")
+_UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
 _NAMES = uuid.UUID("6ba7d9a8-6c11-4f0e-9d0a-0b6f5f1f4a51")
 """Where the ids of sessions live that a client named itself."""
 
@@ -145,22 +147,23 @@ def session_key(name: str | None, user_id: str | None = None, request_key: str |
     A signed-in user's names are their own: the same name of another user is another session. Without a name the
     session is new; a retried request finds the one that its first try began.
     """
+    if user_id is not None:
+        checked_text(user_id, "user")
     if name is None:
-        seed = hashlib.sha256(f"{user_id!r} {request_key}".encode()).digest()[:16]
+        seed = hashlib.sha256(f"{user_id!r} {checked_text(request_key or '', 'idempotency key')}".encode()).digest()[
+            :16
+        ]
         name = str(uuid.UUID(bytes=seed, version=4) if request_key else uuid.uuid4())
     if not _NAME.fullmatch(name):
         raise SessionIdError(
             "The session id is not valid.", "Use a UUID, or up to 200 letters, digits, hyphens and underscores."
         )
-    known = _as_uuid(name)
-    name = str(known) if known else name
-    if user_id is None and known:
-        return SessionKey(known, name)
+    name = name.lower() if _UUID.fullmatch(name) else name
+    if user_id is None and _UUID.fullmatch(name):
+        return SessionKey(uuid.UUID(name), name)
     return SessionKey(uuid.uuid5(_NAMES, f"{user_id!r} {name}"), name, user_id)
 
 
-def _as_uuid(name: str) -> uuid.UUID | None:
-    try:
-        return uuid.UUID(name) if len(name) == 36 else None
-    except ValueError:
-        return None
+def _first_of(user_id: str | None, request_key: str) -> uuid.UUID:
+    named = f"{user_id!r} {checked_text(request_key, 'idempotency key')}"
+    return uuid.UUID(bytes=hashlib.sha256(named.encode()).digest()[:16], version=4)

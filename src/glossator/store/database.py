@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import sqlite3
+import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -131,6 +134,10 @@ class Database:
             engine = _AsyncEngine(self.url, **options)
         try:
             return await engine.run(lambda connection: _migrate(connection, revision))
+        except Exception as error:
+            if not _is_from_database(error):
+                raise
+            raise _down() from error
         finally:
             await engine.close()
 
@@ -181,7 +188,7 @@ class _SqliteEngine:
         self._path = url.database or ""
         self._threads = ThreadPoolExecutor(threads, "records")
         self._engine = sa.create_engine(url, connect_args={"timeout": waiting, "check_same_thread": False}, **pool)
-        sa.event.listen(self._engine, "connect", lambda connection, _: _prepare_sqlite(connection, keys=keys))
+        sa.event.listen(self._engine, "connect", lambda connection, _: _prepare_sqlite(connection, waiting, keys=keys))
         sa.event.listen(self._engine, "begin", lambda connection: connection.exec_driver_sql(begin))
 
     async def run(self, work: Work[T]) -> T:
@@ -198,22 +205,29 @@ class _SqliteEngine:
             return work(connection)
 
     def tidy(self) -> None:
-        """Write the journal into the file, and empty it."""
-        connection = self._engine.raw_connection()
-        try:
+        """Write the journal into the file and empty it, unless somebody is reading it."""
+        with closing(sqlite3.connect(self._path, timeout=0)) as connection:
             connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-        finally:
-            connection.close()
 
     async def close(self) -> None:
         """Let go of all connections."""
-        await self.in_thread(self._engine.dispose)
+        self._engine.dispose()
 
 
-def _prepare_sqlite(connection: Any, *, keys: bool) -> None:
+def _prepare_sqlite(connection: sqlite3.Connection, waiting: float, *, keys: bool) -> None:
     """What is acknowledged is on the disk, and what is deleted is overwritten."""
     connection.isolation_level = None
-    for pragma in ("journal_mode=WAL", "synchronous=FULL", "secure_delete=ON", f"foreign_keys={int(keys)}"):
+    deadline = time.monotonic() + waiting
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode=WAL")
+            break
+        except sqlite3.OperationalError:
+            # SQLite itself does not wait here for one who is writing.
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(0.05)
+    for pragma in ("synchronous=FULL", "secure_delete=ON", f"foreign_keys={int(keys)}"):
         connection.execute(f"PRAGMA {pragma}")
 
 
@@ -237,7 +251,7 @@ def _migrate(connection: sa.Connection, revision: str) -> str | None:
     before = MigrationContext.configure(connection).get_current_revision()
     steps = [step.revision for step in ScriptDirectory.from_config(config).walk_revisions()][::-1]
     if before is not None and before not in steps:
-        raise RecordsProblem(
+        raise RecordsDown(
             "The records were made by a newer version of Glossator.", "Install that version, or use another database."
         )
     back = before is not None and (revision == "base" or steps.index(revision) < steps.index(before))

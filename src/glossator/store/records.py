@@ -13,6 +13,7 @@ from weakref import WeakValueDictionary
 
 import sqlalchemy as sa
 
+from glossator.core.checks import checked_text
 from glossator.core.conversations import (
     Cleaned,
     ContextMode,
@@ -26,10 +27,17 @@ from glossator.core.conversations import (
     SessionState,
     Turn,
 )
-from glossator.core.errors import GlossatorError, ReceiptNotFound, RecordsDown, RequestKeyReused, TurnLost
+from glossator.core.errors import (
+    GlossatorError,
+    QuestionError,
+    ReceiptNotFound,
+    RecordsDown,
+    RequestKeyReused,
+    TurnLost,
+)
 from glossator.core.types import Receipt
 from glossator.store.database import Database
-from glossator.store.rows import as_feedback, as_receipt, as_session, storable
+from glossator.store.rows import as_feedback, as_receipt, as_session
 from glossator.store.schema import feedback, receipts, sessions
 from glossator.store.statements import (
     LEASE,
@@ -56,6 +64,9 @@ LONGEST_WAIT = 30.0
 """Seconds that a turn waits for those before it."""
 FORGET_AFTER = timedelta(days=30)
 """How long it stays known that a session was there and has expired."""
+
+LARGEST_ID = 2**31 - 1
+LONGEST_KEY = 255
 
 _POLL = 0.1
 _RENEW = LEASE.total_seconds() / 4
@@ -87,8 +98,9 @@ class Records:
 
         The session is made if there is none. A request key that the conversation knows gives back its exchange.
         """
-        storable(request.question, "question")
-        named = storable(request_key, "idempotency key") if request_key else None
+        for text in (request.question, *request.filters.values()):
+            checked_text(text, "question")
+        named = _checked_key(request_key) if request_key else None
         ticket, turn = await self._queue(key, request, named, mode)
         if turn is None:
             turn = await self._wait(key, ticket, named)
@@ -202,7 +214,10 @@ class Records:
 
     async def history(self, key: SessionKey, limit: int = 100, before: int | None = None) -> History:
         """The latest exchanges, or the latest before one of them; oldest first."""
-        return await self.database.read(lambda db: read_history(db, key, limit, before))
+        if limit < 1:
+            raise QuestionError(f"The limit is {limit}.", "Give a number from 1.")
+        place = None if before is None else max(0, min(before, LARGEST_ID))
+        return await self.database.read(lambda db: read_history(db, key, limit, place))
 
     async def reset(self, key: SessionKey) -> None:
         """The session begins anew: its exchanges and their receipts are gone, and so is an answer under way."""
@@ -251,7 +266,7 @@ class Records:
     ) -> None:
         """What a reader says of an answer; said again in the same conversation, it replaces what was said before."""
         await self.receipt(receipt_id)
-        said = {"rating": rating, "reason": storable(reason, "reason"), "text": storable(text, "text")}
+        said = {"rating": rating, "reason": checked_text(reason, "reason"), "text": checked_text(text, "text")}
 
         def work(db: sa.Connection) -> None:
             if key is not None:
@@ -292,8 +307,7 @@ class Records:
             oldest = moment - self._keep_receipts
             while some := await self.database.write(lambda db: drop_receipts(db, oldest)):
                 old += some
-        if expired or old:
-            await self.database.tidy()
+        await self.database.tidy()
         return Cleaned(inactive, expired, old, forgotten)
 
     async def close(self) -> None:
@@ -302,3 +316,9 @@ class Records:
             chore.cancel()
         await asyncio.gather(*self._chores, return_exceptions=True)
         await self.database.close()
+
+
+def _checked_key(request_key: str) -> str:
+    if len(request_key) > LONGEST_KEY:
+        raise QuestionError(f"The idempotency key is longer than {LONGEST_KEY} characters.", "Use a shorter one.")
+    return checked_text(request_key, "idempotency key")

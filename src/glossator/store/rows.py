@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from datetime import datetime, timedelta
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 from sqlalchemy import Row
 
+from glossator.core.checks import checked_text
 from glossator.core.conversations import (
     MOST_MESSAGES,
     ContextMode,
@@ -19,10 +20,12 @@ from glossator.core.conversations import (
     SessionKey,
     SessionState,
 )
-from glossator.core.errors import BadInput, ReceiptNotFound
+from glossator.core.errors import ReceiptNotFound
 from glossator.core.types import Answer, Citation, Mode, Receipt
 
 INACTIVE_AFTER = timedelta(minutes=30)
+LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
+"""When something happened of which no time was noted."""
 
 _ANSWER = TypeAdapter(Answer)
 _RECEIPT = TypeAdapter(Receipt)
@@ -30,23 +33,12 @@ _OF_THE_ROW = ("text", "citations", "session_id", "stored")
 """Parts of an answer that have columns of their own, or that a row says by being there."""
 
 
-def storable(text: str, what: str) -> str:
-    """A text that both databases give back unchanged; NUL and half characters are none."""
-    if "\x00" in text:
-        raise BadInput(f"The {what} holds a NUL character.", "Remove it.")
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        raise BadInput(f"The {what} is not valid Unicode text.", "Send it as UTF-8.") from None
-    return text
-
-
 def answer_columns(answer: Answer, fingerprint: str) -> dict[str, Any]:
     """What was shown, and all that is known of it."""
     told = _ANSWER.dump_python(answer, mode="json")
     rest = {name: value for name, value in told.items() if name not in _OF_THE_ROW}
     return {
-        "response": storable(answer.text, "answer"),
+        "response": answer.text,
         "sources": told["citations"],
         "metadata": rest | {"request": fingerprint},
         "receipt_id": answer.receipt_id or None,
@@ -57,7 +49,17 @@ def receipt_columns(receipt: Receipt) -> dict[str, Any]:
     """A receipt as its row."""
     created = datetime.fromisoformat(receipt.created)
     body = _RECEIPT.dump_python(receipt, mode="json")
+    checked_text("".join(_texts(body)), "answer")
     return {"receipt_id": receipt.receipt_id, "created_at": created, "body": body}
+
+
+def _texts(value: Any) -> Iterator[str]:
+    """Every text within a value."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict | list | tuple):
+        for part in value.values() if isinstance(value, dict) else value:
+            yield from _texts(part)
 
 
 def as_receipt(body: Any, receipt_id: str) -> Receipt:
@@ -71,12 +73,13 @@ def as_receipt(body: Any, receipt_id: str) -> Receipt:
 def as_session(row: Row[Any], now: datetime) -> Session:
     """A session, as it is at this moment."""
     state = SessionState(row.state)
-    if state in (SessionState.CREATED, SessionState.ACTIVE) and row.last_active < now - INACTIVE_AFTER:
+    last_active = row.last_active or row.created_at or LONG_AGO
+    if state in (SessionState.CREATED, SessionState.ACTIVE) and last_active < now - INACTIVE_AFTER:
         state = SessionState.INACTIVE
     return Session(
         key=SessionKey(row.session_id, row.name or str(row.session_id), row.user_id),
-        created_at=row.created_at,
-        last_active=row.last_active,
+        created_at=row.created_at or last_active,
+        last_active=last_active,
         state=state,
         context_mode=ContextMode(row.context_mode),
         active_filters=row.active_filters,
@@ -87,35 +90,30 @@ def as_session(row: Row[Any], now: datetime) -> Session:
 
 def as_exchange(row: Row[Any], name: str, *, in_context: bool = True) -> Exchange:
     """An exchange with its answer, exactly as it was shown."""
-    known = {field: value for field, value in (row.metadata or {}).items() if field in _FIELDS}
-    told = {"sentences": (), "abstained": False, "mode": Mode.FULL, "confidence": 0.0, "receipt_id": ""} | known
-    told |= {"text": row.response, "citations": _citations(row.sources or ()), "session_id": name, "stored": True}
+    sources = row.sources if isinstance(row.sources, list) else []
+    told = {"text": row.response, "citations": sources, "session_id": name, "stored": True}
     try:
-        answer = _ANSWER.validate_python(told)
-    except ValidationError:
-        answer = Answer(row.response, (), (), False, Mode.FULL, 0.0, "", session_id=name, stored=True)
-    return Exchange(row.id, row.timestamp, row.query, answer, in_context)
-
-
-_FIELDS = frozenset(Answer.__dataclass_fields__) - set(_OF_THE_ROW)
-
-
-def _citations(sources: Sequence[dict[str, Any]]) -> list[Any]:
-    """Our own, or those that another chat service wrote before it became this one."""
-    return [source if "number" in source else _foreign(number, source) for number, source in enumerate(sources, 1)]
+        answer = _ANSWER.validate_python((row.metadata or {}) | told)
+    except (ValidationError, TypeError):
+        cited = tuple(_foreign(number, source) for number, source in enumerate(sources, 1) if isinstance(source, dict))
+        answer = Answer(row.response, (), cited, False, Mode.FULL, 0.0, "", session_id=name, stored=True)
+    return Exchange(row.id, row.timestamp or row.created_at or LONG_AGO, row.query, answer, in_context)
 
 
 def _foreign(number: int, source: dict[str, Any]) -> Citation:
+    """A source as another chat service wrote it, before it became this one."""
+    url, title, section, quote = (str(source.get(name) or "") for name in ("source_url", "title", "section", "snippet"))
+    score, position = (source.get(name) for name in ("similarity_score", "chunk_position"))
     return Citation(
         number=number,
-        url=str(source.get("source_url", "")),
-        title=str(source.get("title", "")),
-        section=str(source.get("section", "")),
-        quote=str(source.get("snippet", "")),
+        url=url,
+        title=title,
+        section=section,
+        quote=quote,
         start=0,
         end=0,
-        score=float(source.get("similarity_score") or 0.0),
-        position=int(source.get("chunk_position") or 0),
+        score=float(score) if isinstance(score, int | float) else 0.0,
+        position=position if isinstance(position, int) else 0,
     )
 
 

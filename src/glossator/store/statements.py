@@ -46,6 +46,10 @@ def busy() -> ConversationBusy:
     return ConversationBusy("Other questions of this conversation are still being answered.", "Ask again in a moment.")
 
 
+def _lost() -> TurnLost:
+    return TurnLost("The conversation was deleted or begun anew, or went on without this turn.", "Ask again.")
+
+
 def _not_found() -> SessionNotFound:
     return SessionNotFound("There is no such conversation.", "Ask something to begin one.")
 
@@ -62,7 +66,7 @@ _RECENT = _NEWEST.limit(RECENT)
 _REPEATED = conversations.select().where(
     conversations.c.session_id == _SESSION, conversations.c.request_key == sa.bindparam("named")
 )
-_STORE = sa.insert(conversations).returning(conversations.c.id)
+_EXCHANGES = sa.select(sa.func.count()).select_from(conversations).where(conversations.c.session_id == _SESSION)
 _COUNT = (
     sa.update(sessions)
     .where(sessions.c.session_id == _SESSION)
@@ -81,12 +85,21 @@ def _touching(dialect: str) -> sa.Insert:
         else_=sessions.c.state,
     )
     given = make.excluded
-    used = {"last_active": given.last_active, "context_mode": given.context_mode, "state": state}
+    began = sa.case((sessions.c.state == SessionState.EXPIRED, given.created_at), else_=sessions.c.created_at)
+    used = {"last_active": given.last_active, "context_mode": given.context_mode, "state": state, "created_at": began}
     return make.on_conflict_do_update(
         index_elements=[sessions.c.session_id],
         set_=used | {"active_filters": given.active_filters},
         where=sessions.c.user_id.is_not_distinct_from(given.user_id),
     ).returning(sessions.c.message_count)
+
+
+@cache
+def _storing(dialect: str) -> sa.Insert:
+    """A request is stored once, however often it comes."""
+    make = postgresql.insert(conversations) if dialect == "postgresql" else sqlite.insert(conversations)
+    once = [conversations.c.session_id, conversations.c.request_key]
+    return make.on_conflict_do_nothing(index_elements=once).returning(conversations.c.id)
 
 
 @cache
@@ -105,7 +118,7 @@ def queue_up(
 ) -> tuple[int, Turn | None]:
     """A ticket, and the turn itself when nobody stands before it; the session's row is locked first, as everywhere."""
     moment = now()
-    count = _touch(db, key, request, mode, moment)
+    _touch(db, key, request, mode, moment)
     if dropped:
         db.execute(sa.delete(turns).where(turns.c.ticket.in_(dropped)))
     waiting = db.execute(_WAITING, {"session": key.session_id, "moment": moment}).scalar_one()
@@ -113,11 +126,10 @@ def queue_up(
         raise busy()
     place = {"session_id": key.session_id, "expires_at": moment + LEASE}
     ticket = db.execute(_PLACE, place).scalar_one()
-    return ticket, None if waiting else _turn(db, key, ticket, named, fresh=count == 0)
+    return ticket, None if waiting else _turn(db, key, ticket, named)
 
 
-def _touch(db: sa.Connection, key: SessionKey, request: Request, mode: ContextMode, moment: datetime) -> int:
-    """How many messages the session has, which is made if there is none."""
+def _touch(db: sa.Connection, key: SessionKey, request: Request, mode: ContextMode, moment: datetime) -> None:
     row = {
         "session_id": key.session_id,
         "created_at": moment,
@@ -127,10 +139,8 @@ def _touch(db: sa.Connection, key: SessionKey, request: Request, mode: ContextMo
         "context_mode": mode,
         "active_filters": request.filters,
     }
-    count: int | None = db.execute(_touching(db.dialect.name), row).scalar()
-    if count is None:
+    if db.execute(_touching(db.dialect.name), row).scalar() is None:
         raise _not_found()
-    return count
 
 
 def leave(db: sa.Connection, ticket: int) -> bool:
@@ -147,14 +157,14 @@ def turn_if_first(db: sa.Connection, key: SessionKey, ticket: int, named: str | 
     """The turn, when its time has come."""
     first = db.execute(_FIRST, {"session": key.session_id, "moment": now()}).scalar()
     if first is None or first > ticket:
-        raise TurnLost("The conversation was deleted or begun anew.", "Ask again.")
+        raise _lost()
     return _turn(db, key, ticket, named) if first == ticket else None
 
 
-def _turn(db: sa.Connection, key: SessionKey, ticket: int, named: str | None, *, fresh: bool = False) -> Turn:
-    rows = [] if fresh else db.execute(_RECENT, {"session": key.session_id}).all()
+def _turn(db: sa.Connection, key: SessionKey, ticket: int, named: str | None) -> Turn:
+    rows = db.execute(_RECENT, {"session": key.session_id}).all()
     recent = tuple(as_exchange(row, key.name) for row in reversed(rows))
-    repeats = find_repeated(db, key, named) if named and not fresh else None
+    repeats = find_repeated(db, key, named) if named else None
     return Turn(key, ticket, named or uuid.uuid4().hex, recent, repeats)
 
 
@@ -169,7 +179,7 @@ def store_exchange(db: sa.Connection, turn: Turn, request: Request, receipt: Rec
     moment = now()
     db.execute(_COUNT, {"session": turn.key.session_id, "moment": moment})
     if not leave(db, turn.ticket):
-        raise TurnLost("The conversation was deleted or begun anew.", "Ask again.")
+        raise _lost()
     keep_receipt(db, receipt)
     row = answer_columns(receipt.answer, request.fingerprint) | {
         "session_id": turn.key.session_id,
@@ -178,7 +188,9 @@ def store_exchange(db: sa.Connection, turn: Turn, request: Request, receipt: Rec
         "query": request.question,
         "request_key": turn.request_key,
     }
-    stored = db.execute(_STORE, row).scalar_one()
+    stored = db.execute(_storing(db.dialect.name), row).scalar()
+    if stored is None:
+        raise _lost()
     shown = replace(receipt.answer, session_id=turn.key.name, stored=True)
     return Exchange(stored, moment, request.question, shown)
 
@@ -201,6 +213,7 @@ def find_session(db: sa.Connection, key: SessionKey, *, lock: bool = False) -> s
 def read_history(db: sa.Connection, key: SessionKey, limit: int, before: int | None) -> History:
     """A page of exchanges, oldest first."""
     session = as_session(find_session(db, key), now())
+    total = db.execute(_EXCHANGES, {"session": key.session_id}).scalar_one()
     page = _NEWEST if before is None else _NEWEST.where(conversations.c.id < before)
     rows = db.execute(page.limit(limit + 1), {"session": key.session_id}).all()
     oldest = 0
@@ -208,7 +221,7 @@ def read_history(db: sa.Connection, key: SessionKey, limit: int, before: int | N
         last = _NEWEST.with_only_columns(conversations.c.id).offset(MOST_MESSAGES // 2 - 1).limit(1)
         oldest = db.execute(last, {"session": key.session_id}).scalar() or 0
     shown = tuple(as_exchange(row, key.name, in_context=row.id >= oldest) for row in reversed(rows[:limit]))
-    return History(session, shown, session.message_count // 2, shown[0].id if len(rows) > limit else None)
+    return History(session, shown, total, shown[0].id if len(rows) > limit else None)
 
 
 def erase(db: sa.Connection, ids: Sequence[uuid.UUID]) -> None:
