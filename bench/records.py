@@ -79,6 +79,7 @@ async def many(records: Records, name: str, writing: float, limit: float | None)
     """The records' own time in each turn, one conversation alone and then fifty at once."""
 
     async def talk(session: str) -> list[float]:
+        await asyncio.sleep(writing * random.random())
         return [await turn(records, session, receipt_for(f"{session} {n}"), writing) for n in range(TURNS)]
 
     alone = p95(await talk(f"alone-{writing > 0}"))

@@ -65,11 +65,15 @@ class Parts:
             self._records = self._open_records()
         return self._records
 
-    async def close(self) -> None:
-        """Let go of all files and connections."""
+    async def close_records(self) -> None:
+        """Let go of the database."""
         if self._records is not None:
             await self._records.close()
             self._records = None
+
+    async def close(self) -> None:
+        """Let go of all files and connections."""
+        await self.close_records()
         with self._lock:
             if self._open is not None:
                 self._open.close()

@@ -17,6 +17,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from glossator import __version__, pipeline
 from glossator.conversations import keep_clean
+from glossator.core.errors import RecordsProblem
 from glossator.core.settings import Settings, load_settings
 from glossator.core.types import Document, Filters
 from glossator.parts import Parts, wire
@@ -84,7 +85,16 @@ def _health_routes(app: FastAPI, parts: Parts) -> None:
     async def readyz() -> dict[str, Any]:
         """Whether questions can be answered."""
         found = await pipeline.search(parts, "ready", 1)
-        return {"status": "ready", "generation": found.generation}
+        return {"status": "ready", "generation": found.generation, "records": await _records_state(parts)}
+
+
+async def _records_state(parts: Parts) -> str:
+    """Without records, answers go on unremembered."""
+    try:
+        await parts.records.database.revision()
+    except RecordsProblem:
+        return "down"
+    return "ok"
 
 
 def _search_routes(app: FastAPI, parts: Parts) -> None:

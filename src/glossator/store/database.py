@@ -14,9 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import sqlalchemy as sa
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, IntegrityError, SQLAlchemyError
-from sqlalchemy.ext.asyncio import create_async_engine
 from sqlalchemy.pool import NullPool
-from tenacity import AsyncRetrying, retry_if_exception, stop_after_attempt, wait_random_exponential
 
 from glossator.core.errors import RecordsDown, RecordsProblem, SettingsError
 
@@ -107,6 +105,8 @@ class Database:
         except Exception as error:
             if not _is_passing(error):
                 raise
+        from tenacity import AsyncRetrying, retry_if_exception, stop_after_attempt, wait_random_exponential
+
         attempts = AsyncRetrying(
             stop=stop_after_attempt(_ATTEMPTS),
             wait=wait_random_exponential(0.05, max=0.5),
@@ -165,6 +165,8 @@ class _AsyncEngine:
     """Connections over an asynchronous driver."""
 
     def __init__(self, url: URL, waiting: float = 2 * _WAIT, **options: Any) -> None:
+        from sqlalchemy.ext.asyncio import create_async_engine
+
         pool = options or {"pool_size": 10, "max_overflow": 0, "pool_timeout": _WAIT}
         self._engine = create_async_engine(url, connect_args={"timeout": _WAIT, "command_timeout": waiting}, **pool)
 
