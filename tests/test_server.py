@@ -95,7 +95,7 @@ async def empty(tmp_path: Path) -> AsyncIterator[httpx.AsyncClient]:
 async def test_the_server_is_alive_and_ready(client: httpx.AsyncClient) -> None:
     alive, ready = await client.get("/livez"), await client.get("/readyz")
     assert (alive.status_code, alive.text) == (200, "ok")
-    assert (ready.status_code, ready.json()) == (200, {"status": "ready", "generation": 1})
+    assert (ready.status_code, ready.json()) == (200, {"status": "ready", "generation": 1, "records": "ok"})
 
 
 async def test_search_answers_in_the_promised_shape(client: httpx.AsyncClient) -> None:
@@ -383,3 +383,13 @@ def test_a_port_in_use_is_named(data: Path) -> None:
     assert outcome.code == 1
     assert "address already in use" in outcome.err
     assert "Traceback" not in outcome.err
+
+
+async def test_a_server_without_its_records_is_ready_and_says_so(own_data: Path) -> None:
+    for file in own_data.glob("records.sqlite*"):
+        file.unlink()
+    (own_data / "records.sqlite").mkdir()
+    app = create_app(Settings(data_dir=own_data))
+    async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://127.0.0.1") as client:
+        assert (await client.get("/readyz")).json()["records"] == "down"
+        assert "zero-moment" in (await client.get("/", params={"q": "What is the zero-moment point?"})).text
