@@ -385,11 +385,16 @@ def test_a_port_in_use_is_named(data: Path) -> None:
     assert "Traceback" not in outcome.err
 
 
-async def test_a_server_without_its_records_is_ready_and_says_so(own_data: Path) -> None:
+@pytest.fixture
+def without_records(own_data: Path) -> Path:
     for file in own_data.glob("records.sqlite*"):
         file.unlink()
     (own_data / "records.sqlite").mkdir()
-    app = create_app(Settings(data_dir=own_data))
+    return own_data
+
+
+async def test_a_server_without_its_records_is_ready_and_says_so(without_records: Path) -> None:
+    app = create_app(load_settings(data_dir=without_records))
     async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://127.0.0.1") as client:
         assert (await client.get("/readyz")).json()["records"] == "down"
         assert "zero-moment" in (await client.get("/", params={"q": "What is the zero-moment point?"})).text
