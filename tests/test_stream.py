@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Callable, Sequence
 import pytest
 
 from glossator import pipeline
-from glossator.core.types import Answer, Mode, Passage, Policy
+from glossator.core.types import Answer, Brief, Mode, Passage, Policy, UnsupportedClaim
 from glossator.facade import Book
 
 QUESTION = "What is the zero-moment point?"
@@ -24,10 +24,14 @@ class Scripted:
     def __init__(self, make: Callable[[Sequence[Passage]], str], size: int = 7) -> None:
         self.make, self.size = make, size
 
-    async def draft(self, _question: str, passages: Sequence[Passage]) -> AsyncIterator[str]:
-        text = self.make(passages)
+    async def draft(self, brief: Brief) -> AsyncIterator[str | tuple[Passage, ...]]:
+        text = self.make(brief.passages)
         for at in range(0, len(text), self.size):
             yield text[at : at + self.size]
+
+    async def mend(self, _brief: Brief, _failed: Sequence[UnsupportedClaim]) -> AsyncIterator[str]:
+        for nothing in ():
+            yield nothing
 
 
 def streamed(

@@ -198,13 +198,14 @@ def replay(receipt_id: str, data_dir: Path | None, as_json: bool) -> None:
 
 
 @cli.command()
+@click.option("--live", is_flag=True, help="Ask every configured language model something.")
 @shared
-def doctor(data_dir: Path | None, as_json: bool) -> None:
+def doctor(live: bool, data_dir: Path | None, as_json: bool) -> None:
     """Show what is active, and why."""
     from glossator import terminal
     from glossator.doctor import examine
 
-    findings = examine(load_settings(data_dir=data_dir))
+    findings = examine(load_settings(data_dir=data_dir), live=live)
     print_json([asdict(f) for f in findings]) if as_json else terminal.show_findings(findings)
     if not all(f.good for f in findings):
         raise SystemExit(4)

@@ -53,11 +53,12 @@ def export(session_id: str, user: str | None, data_dir: Path | None, as_json: bo
 @shared
 def reset(session_id: str, user: str | None, data_dir: Path | None, as_json: bool) -> None:
     """Begin a conversation anew under the same id."""
+    from glossator import conversations
     from glossator.core.conversations import session_key
 
     key = session_key(session_id, user)
     parts = wired(data_dir)
-    finish(parts, parts.records.reset(key))
+    finish(parts, conversations.reset(parts, key))
     print_json({"reset": key.name}) if as_json else click.echo(f"The conversation {key.name} begins anew.")
 
 
@@ -67,11 +68,12 @@ def reset(session_id: str, user: str | None, data_dir: Path | None, as_json: boo
 @shared
 def delete(session_id: str, user: str | None, data_dir: Path | None, as_json: bool) -> None:
     """Delete a conversation with its receipts and feedback, for good."""
+    from glossator import conversations
     from glossator.core.conversations import session_key
 
     key = session_key(session_id, user)
     parts = wired(data_dir)
-    finish(parts, parts.records.delete(key))
+    finish(parts, conversations.delete(parts, key))
     print_json({"deleted": key.name}) if as_json else click.echo(f"The conversation {key.name} is deleted.")
 
 

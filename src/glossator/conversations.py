@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import random
+import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import asdict, replace
@@ -22,6 +23,7 @@ from glossator.parts import Parts
 CLEAN_EVERY = 600.0
 """Seconds between two clean-ups by one process, more or less."""
 _PAGE = 100
+_MARK = re.compile(r"\s*\[\d+\]")
 _log = logging.getLogger(__name__)
 
 
@@ -39,29 +41,37 @@ async def converse(
     async with _turn(parts, key, request, request_key) as turn:
         if turn and turn.repeats:
             return turn.repeats[0].answer
-        receipt = await pipeline.answered(parts, request.question, selected_text, top_k, filters)
-        return await _stored(parts, key, turn, request, receipt)
+        pieces = pipeline.answering(parts, request.question, selected_text, top_k, filters, _past(turn))
+        return await _stored(parts, key, turn, request, pipeline.receipt_of([piece async for piece in pieces]))
 
 
 async def converse_stream(
     parts: Parts,
     question: str,
     key: SessionKey,
-    drafter: Drafter,
+    selected_text: str | None = None,
     top_k: int = PASSAGES,
     filters: Filters = pipeline.EVERYTHING,
     policy: Policy = Policy.STRICT,
     request_key: str | None = None,
+    drafter: Drafter | None = None,
 ) -> AsyncIterator[str | Answer]:
-    """The same as it is drafted; the whole answer comes last, when it is stored."""
-    request = _request(question, None, filters)
+    """The same as it is written; the whole answer comes last, when it is stored."""
+    request = _request(question, selected_text, filters)
     async with _turn(parts, key, request, request_key) as turn:
         if turn and turn.repeats:
             yield turn.repeats[0].answer.text
             yield turn.repeats[0].answer
             return
-        async for piece in pipeline.drafted(parts, request.question, drafter, top_k, filters, policy):
+        asked = (request.question, selected_text, top_k, filters, _past(turn), policy, drafter)
+        async for piece in pipeline.answering(parts, *asked):
             yield piece if isinstance(piece, str) else await _stored(parts, key, turn, request, piece)
+
+
+def _past(turn: Turn | None) -> pipeline.Past:
+    """What was said before, in words alone: the numbers of sources meant other sources."""
+    recent = turn.recent if turn else ()
+    return tuple((e.question, _MARK.sub("", e.answer.text)) for e in recent if not e.answer.abstained)
 
 
 def _request(question: str, selected_text: str | None, filters: Filters) -> Request:
@@ -109,6 +119,18 @@ async def _stored(parts: Parts, key: SessionKey, turn: Turn | None, request: Req
         _log.warning("%s", error.message)
         return replace(told, receipt_id="")
     return replace(told, stored=True)
+
+
+async def delete(parts: Parts, key: SessionKey) -> None:
+    """Nothing of a conversation stays, not even answers kept in memory for others who ask the same."""
+    await parts.records.delete(key)
+    parts.cache.clear()
+
+
+async def reset(parts: Parts, key: SessionKey) -> None:
+    """A conversation begins anew."""
+    await parts.records.reset(key)
+    parts.cache.clear()
 
 
 async def whole_history(parts: Parts, key: SessionKey) -> tuple[Session, list[Exchange]]:

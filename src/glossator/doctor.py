@@ -5,9 +5,11 @@ from __future__ import annotations
 import asyncio
 import os
 import shutil
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from glossator.answer.providers import Provider, providers
 from glossator.core.errors import GlossatorError
 from glossator.core.settings import Settings
 from glossator.parts import make_embedder, make_records, make_verifier
@@ -27,8 +29,8 @@ class Finding:
     good: bool = True
 
 
-def examine(settings: Settings) -> list[Finding]:
-    """Look at everything that an answer needs."""
+def examine(settings: Settings, *, live: bool = False) -> list[Finding]:
+    """Look at everything that an answer needs; live, every language model is asked something."""
     try:
         embedder = make_embedder(settings)
         length = len(embedder.embed_query("doctor").vector)
@@ -44,7 +46,7 @@ def examine(settings: Settings) -> list[Finding]:
         model,
         *index,
         _checks(settings),
-        Finding("answers", "extractive: the book's own sentences", "no language model is configured"),
+        *_answers(settings, live=live),
         Finding("storage", "Qdrant Edge in the data directory", "no server is configured"),
         _records(settings),
     ]
@@ -70,6 +72,32 @@ async def _revision(records: Records) -> str | None:
         return await records.database.revision()
     finally:
         await records.close()
+
+
+def _answers(settings: Settings, *, live: bool) -> list[Finding]:
+    try:
+        chain = providers(settings)
+    except GlossatorError as error:
+        return [Finding("answers", error.message, error.remedy, good=False)]
+    own = Finding("answers", "extractive: the book's own sentences", "no language model is configured")
+    if not chain:
+        return [own]
+    if live:
+        return [*asyncio.run(_tried(chain)), replace(own, why="when no language model answers")]
+    order = " then ".join([*(provider.label for provider in chain), "extractive"])
+    return [Finding("answers", order, "set by GLOSSATOR_LLM; `glossator doctor --live` tries them")]
+
+
+async def _tried(chain: Sequence[Provider]) -> list[Finding]:
+    """Each language model, asked for one word."""
+    from glossator.answer.persistence import ask_once
+
+    found = []
+    for provider in chain:
+        problem = await ask_once(provider)
+        remedy = problem.replace("{key}", provider.key_variable or "the server") if problem else "it answers"
+        found.append(Finding("answers", provider.label, remedy, good=not problem))
+    return found
 
 
 def _checks(settings: Settings) -> Finding:

@@ -104,7 +104,7 @@ class Book:
 
     def delete(self, session_id: str) -> None:
         """Forget a conversation, with its receipts and what was said of its answers."""
-        self._run(self.parts.records.delete(session_key(session_id)))
+        self._run(conversations.delete(self.parts, session_key(session_id)))
 
     def feedback(self, receipt_id: str, rating: Literal["up", "down"], reason: str = "", text: str = "") -> None:
         """Say what an answer was worth."""

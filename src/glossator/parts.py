@@ -8,15 +8,20 @@ from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING
 
+from glossator.answer.providers import Provider, providers
+from glossator.cache import AnswerCache
 from glossator.core.errors import SettingsError
-from glossator.core.ports import Embedder, WordCounts
+from glossator.core.ports import Drafter, Embedder, WordCounts
 from glossator.core.settings import Settings
 from glossator.embed.colbert import ColbertEncoder
+from glossator.embed.endpoints import FORMS, find_endpoint
 from glossator.embed.local import LocalEmbedder, built_in_model, is_installed
+from glossator.embed.remote import RemoteEmbedder
 from glossator.store.generations import Generation, Generations
 from glossator.verification.judge import Verifier
 
 if TYPE_CHECKING:
+    from glossator.answer.agent import AgentDrafter
     from glossator.store.records import Records
 
 
@@ -30,6 +35,7 @@ class Parts:
         generations: Generations,
         verifier: Verifier,
         open_records: Callable[[], Records],
+        open_drafter: Callable[[], AgentDrafter | None] = lambda: None,
     ) -> None:
         self.settings = settings
         self.embedder = embedder
@@ -37,6 +43,9 @@ class Parts:
         self.verifier = verifier
         self._open_records = open_records
         self._records: Records | None = None
+        self._open_drafter = open_drafter
+        self._drafter: Drafter | None = None
+        self.cache = AnswerCache(settings.cache_answers)
         self._lock = Lock()
         self._open: Generation | None = None
 
@@ -65,6 +74,13 @@ class Parts:
             self._records = self._open_records()
         return self._records
 
+    @property
+    def drafter(self) -> Drafter | None:
+        """The language model's drafter, if one is configured; opened on first use, as it is heavier still."""
+        if self._drafter is None:
+            self._drafter = self._open_drafter()
+        return self._drafter
+
     async def close_records(self) -> None:
         """Let go of the database."""
         if self._records is not None:
@@ -74,6 +90,9 @@ class Parts:
     async def close(self) -> None:
         """Let go of all files and connections."""
         await self.close_records()
+        if self._drafter is not None and hasattr(self._drafter, "close"):
+            await self._drafter.close()
+            self._drafter = None
         with self._lock:
             if self._open is not None:
                 self._open.close()
@@ -89,14 +108,27 @@ class _NoWords:
 
 
 def wire(settings: Settings) -> Parts:
-    """Turn settings into parts."""
+    """Turn settings into parts; a language model that cannot be meant is refused here."""
+    chain = providers(settings)
     return Parts(
         settings,
         make_embedder(settings),
         Generations(settings.data_dir),
         make_verifier(settings),
         lambda: make_records(settings),
+        lambda: make_drafter(settings, chain),
     )
+
+
+def make_drafter(settings: Settings, chain: Sequence[Provider]) -> AgentDrafter | None:
+    """The language models that the settings name, in a chain; None where they name none."""
+    if not chain:
+        return None
+    from glossator.answer.agent import AgentDrafter
+    from glossator.answer.persistence import Chain, link_to
+
+    links = [link_to(provider, settings.answer_seconds) for provider in chain]
+    return AgentDrafter(Chain(links), ", ".join(provider.label for provider in chain))
 
 
 def make_records(settings: Settings) -> Records:
@@ -119,10 +151,9 @@ def make_embedder(settings: Settings) -> Embedder:
     threads = settings.threads or None
     if settings.embedder == "local":
         return LocalEmbedder(built_in_model(), threads)
+    if endpoint := find_endpoint(settings):
+        return RemoteEmbedder(endpoint)
     folder = Path(settings.embedder)
     if folder.is_dir():
         return LocalEmbedder(folder, threads)
-    raise SettingsError(
-        f"GLOSSATOR_EMBEDDER is {settings.embedder!r}.",
-        "Set it to `local` or to a folder with model.onnx and tokenizer.json.",
-    )
+    raise SettingsError(f"GLOSSATOR_EMBEDDER is {settings.embedder!r}.", f"Set it to {FORMS}.")

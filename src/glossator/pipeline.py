@@ -8,13 +8,15 @@ import time
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import replace
 
-from glossator.answer.cite import abstain, cite, cite_checked, cite_selection, with_verdicts
+from glossator.answer.cite import abstain, cite, cite_checked, cite_checked_selection, cite_selection, with_verdicts
 from glossator.answer.extractive import PASSAGES, Material, choose, is_generic, points_at_text, summarise
+from glossator.answer.followups import leans, standing_alone
 from glossator.core.checks import checked_text
 from glossator.core.errors import QuestionError, RecordsProblem
 from glossator.core.ports import Drafter, Progress, silent
 from glossator.core.types import (
     Answer,
+    Brief,
     Checked,
     DocumentCounts,
     EmbeddingCounts,
@@ -28,6 +30,7 @@ from glossator.core.types import (
     Retrieved,
     Skip,
 )
+from glossator.drafting import Drafting
 from glossator.embed.cache import KEPT_GENERATIONS, EmbeddingCache, embed_with_cache
 from glossator.evaluate.golden import Golden, Outcome, run_golden
 from glossator.ingest.changes import corpus_hash, plan_ingest
@@ -39,7 +42,7 @@ from glossator.retrieve import nearest_chunks, retrieve, selection_relevance, we
 from glossator.store.generations import FORMAT, Generation, Manifest, SourceRecord, now
 from glossator.verification.confidence import confidence
 from glossator.verification.draft.claims import Kind, split_claims
-from glossator.verification.gate import MOST_CLAIMS, Gate, check
+from glossator.verification.gate import MOST_CLAIMS, check
 from glossator.verification.receipts import make_receipt
 from glossator.verification.receipts import replay as replayed
 
@@ -51,6 +54,8 @@ ABSTAIN_BELOW_POINTING = 0.1
 
 MAX_QUESTION, MAX_SELECTION, MAX_TOP_K = 32_000, 64_000, 100
 EVERYTHING = Filters()
+Past = tuple[tuple[str, str], ...]
+"""Earlier questions and answers, oldest first."""
 VERIFY_PASSAGES = 5
 """Passages of the book that a claim without sources is checked against."""
 SELECTION_CHUNKS = 24
@@ -111,25 +116,66 @@ async def ask(
     top_k: int = PASSAGES,
     filters: Filters = EVERYTHING,
 ) -> Answer:
-    """Sentences of the book that answer a question, each cited; or an abstention."""
-    return await _kept(parts, await answered(parts, question, selected_text, top_k, filters))
+    """Sentences that answer a question, each checked and cited; or an abstention."""
+    pieces = [piece async for piece in answering(parts, question, selected_text, top_k, filters)]
+    return await kept(parts, receipt_of(pieces))
 
 
-async def answered(
+def receipt_of(pieces: Sequence[str | Receipt]) -> Receipt:
+    """What comes last of an answer."""
+    return next(piece for piece in reversed(pieces) if isinstance(piece, Receipt))
+
+
+async def stream(
+    parts: Parts,
+    question: str,
+    drafter: Drafter | None = None,
+    top_k: int = PASSAGES,
+    filters: Filters = EVERYTHING,
+    policy: Policy = Policy.STRICT,
+) -> AsyncIterator[str | Answer]:
+    """An answer as it is written: every piece was checked before it is given out; the whole answer comes last."""
+    async for piece in answering(parts, question, None, top_k, filters, (), policy, drafter):
+        yield piece if isinstance(piece, str) else await kept(parts, piece)
+
+
+async def answering(
     parts: Parts,
     question: str,
     selected_text: str | None = None,
     top_k: int = PASSAGES,
     filters: Filters = EVERYTHING,
-) -> Receipt:
-    """An answer in its receipt, which nobody has kept yet."""
-    question = checked_question(question)
-    if selected_text is not None:
-        return await asyncio.to_thread(_ask_selection, parts, question, checked_selection(selected_text))
-    return await asyncio.to_thread(_ask_book, parts, question, checked_top_k(top_k), filters)
+    past: Past = (),
+    policy: Policy = Policy.STRICT,
+    drafter: Drafter | None = None,
+) -> AsyncIterator[str | Receipt]:
+    """The same with the receipt, which nobody has kept yet, in the place of the answer.
+
+    `past` are earlier questions and answers. A question that stands alone is answered alone, and only such answers are
+    kept in memory for whoever asks the same.
+    """
+    question, top_k = checked_question(question), checked_top_k(top_k)
+    past = past if leans(question) else ()
+    cached = not past and drafter is None
+    drafter = drafter or parts.drafter
+    book = await asyncio.to_thread(parts.generation) if selected_text is None else None
+    selection = None if selected_text is None else checked_selection(selected_text)
+    key = _cache_key(parts, book, drafter, question, selection, top_k, filters, policy)
+    if cached and (known := parts.cache.get(key)) is not None:
+        yield known.answer.text
+        yield known
+        return
+    if book is None:
+        pieces = _from_selection(parts, question, selection or "", policy, drafter)
+    else:
+        pieces = _from_book(parts, book, question, top_k, filters, past, policy, drafter)
+    async for piece in pieces:
+        yield piece
+        if cached and not isinstance(piece, str) and not piece.answer.degraded:
+            parts.cache.put(key, piece)
 
 
-async def _kept(parts: Parts, receipt: Receipt) -> Answer:
+async def kept(parts: Parts, receipt: Receipt) -> Answer:
     """The answer, which names its receipt only if that could be kept: an answer need not fail over it."""
     try:
         await parts.records.keep(receipt)
@@ -138,54 +184,84 @@ async def _kept(parts: Parts, receipt: Receipt) -> Answer:
     return receipt.answer
 
 
-def _ask_book(parts: Parts, question: str, top_k: int, filters: Filters) -> Receipt:
-    """Search and answer from one generation, whatever is ingested meanwhile."""
-    book = parts.generation()
-    found = _search(parts, question, top_k, filters, book)
-    return _receipt(parts, question, _extract(parts, question, found, book), found.passages, book.manifest)
-
-
-async def stream(
+async def _from_book(
     parts: Parts,
+    book: Generation,
     question: str,
-    drafter: Drafter,
-    top_k: int = PASSAGES,
-    filters: Filters = EVERYTHING,
-    policy: Policy = Policy.STRICT,
-) -> AsyncIterator[str | Answer]:
-    """An answer as it is drafted: every piece was checked before it is given out; the whole answer comes last."""
-    async for piece in drafted(parts, question, drafter, top_k, filters, policy):
-        yield piece if isinstance(piece, str) else await _kept(parts, piece)
-
-
-async def drafted(
-    parts: Parts,
-    question: str,
-    drafter: Drafter,
-    top_k: int = PASSAGES,
-    filters: Filters = EVERYTHING,
-    policy: Policy = Policy.STRICT,
+    top_k: int,
+    filters: Filters,
+    past: Past,
+    policy: Policy,
+    drafter: Drafter | None,
 ) -> AsyncIterator[str | Receipt]:
-    """The same with the receipt, which nobody has kept yet, instead of the answer."""
-    question, top_k = checked_question(question), checked_top_k(top_k)
-    book = await asyncio.to_thread(parts.generation)
-    found = await asyncio.to_thread(_search, parts, question, top_k, filters, book)
-    gate = Gate(parts.verifier, parts.verifier.prepare(found.passages), policy)
-    if found.relevance >= ABSTAIN_BELOW:
-        async for text in drafter.draft(question, found.passages):
-            if shown := await asyncio.to_thread(gate.feed, text):
-                yield shown
-        if shown := await asyncio.to_thread(gate.finish):
+    """Search and answer from one generation, whatever is ingested meanwhile."""
+
+    async def search_more(query: str, limit: int) -> tuple[Passage, ...]:
+        return (await asyncio.to_thread(_search, parts, query, limit, filters, book)).passages
+
+    alone = standing_alone(question, [asked for asked, _ in past])
+    found = await asyncio.to_thread(_search, parts, alone, top_k, filters, book)
+    passages, answer = list(found.passages), None
+    if drafter is not None and found.relevance >= ABSTAIN_BELOW:
+        brief = Brief(question, found.passages, None, past, search_more)
+        drafting = Drafting(parts.verifier, drafter, brief, policy, parts.settings.answer_seconds)
+        async for shown in drafting.words():
             yield shown
-    checked = gate.checked
-    if checked.sentences:
-        sure = confidence(found.relevance, [v.score for v in checked.verdicts if v.supported], len(gate.withheld))
-        answer = cite_checked(checked, found.passages, sure, book.page_text)
+        passages, checked = drafting.passages, drafting.gate.checked
+        if checked.sentences:
+            sure = _confidence(found.relevance, checked)
+            answer = replace(cite_checked(checked, passages, sure, book.page_text), degraded=drafting.degraded)
+        else:
+            answer = await asyncio.to_thread(_extract, parts, alone, found, book)
+            answer = _instead(answer, drafting, abstain(found.passages, Mode.NO_RESULTS, found.relevance))
+            yield answer.text
     else:
-        extracted = await asyncio.to_thread(_extract, parts, question, found, book)
-        answer = replace(extracted, unsupported_claims=checked.unsupported_claims)
+        answer = await asyncio.to_thread(_extract, parts, alone, found, book)
         yield answer.text
-    yield _receipt(parts, question, answer, found.passages, book.manifest, drafter, policy)
+    yield _receipt(parts, question, answer, passages, book.manifest, drafter, policy)
+
+
+async def _from_selection(
+    parts: Parts, question: str, selection: str, policy: Policy, drafter: Drafter | None
+) -> AsyncIterator[str | Receipt]:
+    """Only the selection is read: nothing here can reach the rest of the book, nor what was said before."""
+    if drafter is None:
+        answer = await asyncio.to_thread(_extract_selection, parts, question, selection)
+        yield answer.text
+    else:
+        brief = Brief(question, selection=selection)
+        drafting = Drafting(parts.verifier, drafter, brief, policy, parts.settings.answer_seconds)
+        async for shown in drafting.words():
+            yield shown
+        checked = drafting.gate.checked
+        if checked.sentences:
+            answer = replace(cite_checked_selection(checked, _confidence(1.0, checked)), degraded=drafting.degraded)
+        else:
+            answer = await asyncio.to_thread(_extract_selection, parts, question, selection)
+            answer = _instead(answer, drafting, abstain((), Mode.SELECTED_TEXT, 0.0))
+            yield answer.text
+    yield _receipt(parts, question, answer, (), None, drafter, policy)
+
+
+def _instead(answer: Answer, drafting: Drafting, refusal: Answer) -> Answer:
+    """The book's own sentences in the place of a draft of which nothing stood; a model that declined is believed."""
+    withheld = drafting.gate.checked.unsupported_claims
+    if drafting.declined:
+        return replace(refusal, unsupported_claims=withheld)
+    mode = Mode.RETRIEVAL_ONLY if drafting.degraded and answer.mode is Mode.FULL else answer.mode
+    return replace(answer, mode=mode, degraded=drafting.degraded, unsupported_claims=withheld)
+
+
+def _confidence(relevance: float, checked: Checked) -> float:
+    scores = [verdict.score for verdict in checked.verdicts if verdict.supported]
+    return confidence(relevance, scores, len(checked.unsupported_claims))
+
+
+def _cache_key(parts: Parts, book: Generation | None, drafter: Drafter | None, *asked: object) -> tuple[object, ...]:
+    """Everything that shapes an answer."""
+    made = (book.manifest.generation, book.manifest.corpus_hash) if book else ()
+    by = (drafter.name, drafter.prompt_hash, tuple(drafter.settings.items())) if drafter else ()
+    return (made, by, parts.embedder.fingerprint, parts.verifier.version, *asked)
 
 
 def _extract(parts: Parts, question: str, found: Retrieved, book: Generation) -> Answer:
@@ -201,13 +277,11 @@ def _extract(parts: Parts, question: str, found: Retrieved, book: Generation) ->
     return _checked(parts, cite(quotes, scores, found.relevance, book.page_text), found.passages)
 
 
-def _ask_selection(parts: Parts, question: str, selection: str) -> Receipt:
-    """Only the selection is read: nothing here can reach the rest of the book."""
-    answer = _extract_selection(parts, question, selection)
-    return _receipt(parts, question, _checked(parts, answer, [selection]), (), None)
-
-
 def _extract_selection(parts: Parts, question: str, selection: str) -> Answer:
+    return _checked(parts, _choose_from(parts, question, selection), [selection])
+
+
+def _choose_from(parts: Parts, question: str, selection: str) -> Answer:
     words = weigh(question, parts.word_counts())
     document = selection_document(selection)
     chunks = nearest_chunks(chunk_document(document, parts.embedder.count_tokens, SELECTION), words, SELECTION_CHUNKS)

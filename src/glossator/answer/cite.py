@@ -84,6 +84,23 @@ def cite_checked(checked: Checked, passages: Sequence[Passage], confidence: floa
     )
 
 
+def cite_checked_selection(checked: Checked, confidence: float) -> Answer:
+    """The same from a selection; offsets are the selection's."""
+    return Answer(
+        text=checked.text,
+        sentences=checked.sentences,
+        citations=tuple(
+            Citation(number, "", "Your selection", "", e.quote, e.start, e.end, confidence)
+            for number, e in enumerate(checked.evidence, 1)
+        ),
+        abstained=False,
+        mode=Mode.SELECTED_TEXT,
+        confidence=confidence,
+        receipt_id="",
+        unsupported_claims=checked.unsupported_claims,
+    )
+
+
 def _citation(number: int, evidence: Evidence, passage: Passage, page_text: PageText) -> Citation:
     start, end = passage.start + evidence.start, passage.start + evidence.end
     return Citation(

@@ -15,11 +15,12 @@ GlossatorError
 │   └── IndexDamaged         files are missing or unreadable
 ├── StorageProblem           the data directory cannot be written
 │   └── IngestRunning        another ingest holds the lock
+├── LanguageModelDown        no language model answers
 ├── RecordsProblem           the records of conversations
 │   ├── RecordsDown          the database cannot be reached, is locked or is full
 │   ├── ConversationBusy     too many turns wait for this conversation
 │   └── TurnLost             the conversation was deleted, or went on without this turn
-└── ModelProblem             the embedding model is missing or altered
+└── ModelProblem             the embedding model is missing, altered or cannot be reached
 """
 
 from __future__ import annotations
@@ -101,6 +102,12 @@ class StorageProblem(GlossatorError):
 
 class IngestRunning(StorageProblem):
     """Another ingest holds the lock."""
+
+
+class LanguageModelDown(GlossatorError):
+    """No language model answers; the book's own sentences still do."""
+
+    exit_code = 8
 
 
 class RecordsProblem(GlossatorError):

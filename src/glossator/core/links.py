@@ -67,10 +67,10 @@ def _lands(page: str, start: int, end: int) -> bool:
 def _finds(page: str, start: int, end: int, after: int) -> bool:
     """Whether the words `page[start:end]` are found nowhere between `after` and `start`, as browsers compare words."""
     text, words = _folded_page(page), _fold(page[start:end])
-    found = text.find(words, len(_fold(page[:after])))
+    found = text.find(words, _folded_length(page, after))
     while found > 0 and text[found - 1].isalnum() and text[found - 1] < _UNSPACED:
         found = text.find(words, found + 1)
-    return found == len(_fold(page[:start]))
+    return found == _folded_length(page, start)
 
 
 def _fold(text: str) -> str:
@@ -81,6 +81,12 @@ def _fold(text: str) -> str:
 
 
 _folded_page = lru_cache(maxsize=8)(_fold)
+
+
+@lru_cache(maxsize=64)
+def _folded_length(page: str, at: int) -> int:
+    """Where a place of a page is found in the folded page."""
+    return len(_fold(page[:at]))
 
 
 def _without_formulas(page: str, start: int, end: int) -> tuple[int, int]:

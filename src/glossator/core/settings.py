@@ -3,11 +3,23 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 from pydantic import AliasChoices, Field, SecretStr, ValidationError
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from glossator.core.errors import SettingsError
+
+
+def _named(variable: str, description: str) -> Any:
+    """A setting under the name that other programs know too."""
+    names = AliasChoices(variable, f"GLOSSATOR_{variable}", variable.lower())
+    return Field("", validation_alias=names, description=description)
+
+
+def _secret(variable: str, description: str) -> Any:
+    names = AliasChoices(variable, f"GLOSSATOR_{variable}", variable.lower())
+    return Field(SecretStr(""), validation_alias=names, description=description)
 
 
 class Settings(BaseSettings):
@@ -18,20 +30,31 @@ class Settings(BaseSettings):
     )
 
     data_dir: Path = Field(Path(".glossator"), description="Where the index and its cache live.")
-    embedder: str = Field("local", description="`local`, or a folder with model.onnx and tokenizer.json.")
+    embedder: str = Field("local", description="`local`, a folder with model.onnx and tokenizer.json, or a remote model.")
+    llm: str = Field("", description="Language models, in order; empty means the book's own sentences.")
+    answer_seconds: float = Field(30.0, gt=0, le=600, description="Time in which an answer is written, or given up.")
+    cache_answers: int = Field(
+        1000, ge=0, le=1_000_000, description="Answers kept in memory for whoever asks the same; 0 means none."
+    )
     threads: int = Field(0, ge=0, le=256, description="Threads for the models; 0 means all cores.")
     verify_models: bool = Field(True, description="Whether checking a claim also asks the token model, or words alone.")
     max_file_mb: float = Field(10.0, gt=0, le=1000, description="Larger files are left out of an ingest.")
-    database_url: SecretStr = Field(
-        SecretStr(""),
-        validation_alias=AliasChoices("DATABASE_URL", "GLOSSATOR_DATABASE_URL", "database_url"),
-        description="Where conversations are kept: a Postgres; empty means SQLite in the data directory.",
-    )
+    database_url: SecretStr = _secret("DATABASE_URL", "A Postgres for conversations; empty means SQLite.")
+    llm_api_key: SecretStr = Field(SecretStr(""), description="Key for a language model that is given by its address.")
+    openai_api_key: SecretStr = _secret("OPENAI_API_KEY", "Key for openai: models.")
+    gemini_api_key: SecretStr = _secret("GEMINI_API_KEY", "Key for gemini: models.")
+    cohere_api_key: SecretStr = _secret("COHERE_API_KEY", "Key for cohere: models.")
+    openai_base_url: str = _named("OPENAI_BASE_URL", "Address of openai: models, where it is not the usual one.")
+    gemini_base_url: str = _named("GEMINI_BASE_URL", "Address of gemini: models, where it is not the usual one.")
+    cohere_base_url: str = _named("COHERE_BASE_URL", "Address of cohere: models, where it is not the usual one.")
     session_hours: float = Field(
-        24.0, ge=0, le=87_600, description="A conversation without activity is forgotten; 0: never."
+        24.0,
+        ge=0,
+        le=87_600,
+        description="Hours without activity after which a conversation is deleted; 0 means never.",
     )
     receipt_days: float = Field(
-        90.0, ge=0, le=3650, description="Receipts outside conversations are kept; 0: for ever."
+        90.0, ge=0, le=3650, description="Days that receipts outside conversations are kept; 0 means for ever."
     )
     host: str = Field("127.0.0.1", description="Address that the server listens on.")
     port: int = Field(8000, ge=0, le=65535, description="Port that the server listens on.")

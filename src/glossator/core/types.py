@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Awaitable, Callable
 from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 from typing import Any
@@ -299,6 +300,27 @@ class Answer:
     session_id: str = ""
     stored: bool = False
     """Whether the conversation remembers this answer."""
+    degraded: bool = False
+    """Whether a language model should have written it, and could not, or not to the end."""
+    cached: bool = False
+
+
+Search = Callable[[str, int], Awaitable[tuple[Passage, ...]]]
+"""Finds passages for a query, at most so many."""
+
+
+@dataclass(frozen=True, slots=True)
+class Brief:
+    """What a drafter is given: a question, and passages or a selection to answer it from.
+
+    `past` holds earlier questions and answers, oldest first; `search` finds more passages within the request's filters.
+    """
+
+    question: str
+    passages: tuple[Passage, ...] = ()
+    selection: str | None = None
+    past: tuple[tuple[str, str], ...] = ()
+    search: Search | None = None
 
 
 @dataclass(frozen=True, slots=True)

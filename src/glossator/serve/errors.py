@@ -11,7 +11,7 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import HTMLResponse, JSONResponse, Response
 from starlette.exceptions import HTTPException
 
-from glossator.core.errors import BadInput, GlossatorError, IndexMismatch, IndexProblem, NoIndex
+from glossator.core.errors import BadInput, GlossatorError, IndexMismatch, IndexProblem, ModelProblem, NoIndex, RecordsProblem
 from glossator.serve.pages import problem_page
 
 HEADERS = {
@@ -44,6 +44,8 @@ async def _own_error(request: Request, error: Exception) -> Response:
     if isinstance(error, BadInput):
         return _answer(request, 400, "BadInput", str(error))
     _log.error("%s", error)
+    if isinstance(error, ModelProblem | RecordsProblem):
+        return _answer(request, 503, type(error).__name__, "Something that this needs is not available now. Try again.")
     if not isinstance(error, IndexProblem):
         return _answer(request, 500, "ServerError", _UNKNOWN)
     return _answer(request, 503, type(error).__name__, _public(error))

@@ -71,6 +71,11 @@ class DocumentShelf:
         row = self._select("WHERE document_id = ?", (document_id,)).fetchone()
         return _document(row) if row else None
 
+    def text(self, document_id: str) -> str:
+        """One document's text; nothing where there is none."""
+        row = self._db.execute("SELECT text FROM documents WHERE document_id = ?", (document_id,)).fetchone()
+        return str(row[0]) if row else ""
+
     def all(self) -> Iterator[Document]:
         """Every document in reading order."""
         return (_document(row) for row in self._select("ORDER BY position", ()))

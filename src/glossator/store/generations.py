@@ -64,8 +64,7 @@ class Generation:
 
     def page_text(self, document_id: str) -> str:
         """A document's whole text."""
-        document = self.documents.get(document_id)
-        return document.text if document else ""
+        return self.documents.text(document_id)
 
     def close(self) -> None:
         self.index.close()

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import replace
 
-from glossator.core.types import Checked, Evidence, Policy, Sentence, Status, UnsupportedClaim, Verdict
+from glossator.core.types import Checked, Evidence, Passage, Policy, Sentence, Status, UnsupportedClaim, Verdict
 from glossator.verification.draft.claims import Kind, Piece, Splitter
 from glossator.verification.judge import Prepared, Verifier
 from glossator.verification.shown import clean, is_chat, is_layout, layout_of, presentable
@@ -59,6 +60,15 @@ class Gate:
         ]
         self._waiting = []
         return rest + ("".join(self._show(piece, "") for piece in closing) if self.sentences else "")
+
+    def add(self, passages: Sequence[Passage]) -> None:
+        """Passages that the draft may cite from now on."""
+        self._prepared.add(passages)
+
+    def resume(self) -> None:
+        """Another draft follows, as a new paragraph."""
+        self._splitter = Splitter()
+        self._breaks = 2
 
     def _pass(self, piece: Piece) -> str:
         """What a piece adds: headings and words of courtesy wait for a claim that follows them."""

@@ -55,6 +55,12 @@ class Prepared:
         self._encoder = encoder
         self._vectors: dict[int, TokenVectors] = {}
 
+    def add(self, passages: Sequence[Passage | str]) -> None:
+        """More passages, which count on from the last."""
+        self.texts += tuple(p if isinstance(p, str) else p.text for p in passages)
+        self.passages += tuple(None if isinstance(p, str) else p for p in passages)
+        self.__dict__.pop("sources", None)
+
     @cached_property
     def sources(self) -> tuple[Source, ...]:
         """Every passage, read; sentences that stand in it word for word do not need this."""

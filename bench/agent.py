@@ -1,0 +1,160 @@
+"""What the agent adds to an answer: CPU with a model that answers at once, with its breaker open, and many at once.
+
+The language model is a program of its own on loopback (tests/llm_server.py), so that its work is not counted here. The
+question's embedding is left out: it is the same with and without a language model.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
+
+from common import CACHE, ROOT, indexed
+from glossator import conversations, pipeline
+from glossator.answer.agent import AgentDrafter
+from glossator.core.conversations import session_key
+from glossator.core.settings import load_settings
+from glossator.parts import Parts, wire
+from llm_server import running_llm_server, says, searches
+
+QUESTION = "What is the zero-moment point?"
+QUOTES = (
+    "The zero-moment point is the point on the ground about which the horizontal components of the moment of gravity"
+    " and inertia forces vanish. [Source 1] On flat ground it coincides with the centre of pressure while the foot is"
+    " in contact. [Source 1]"
+)
+REPHRASED = (
+    "The zero-moment point is the ground point about which the horizontal components of the moment of gravity and"
+    " inertia forces vanish. [Source 1] It coincides with the centre of pressure on flat ground while the foot is in"
+    " contact. [Source 1]"
+)
+ANSWERS = 60
+MANY = 50
+
+
+def serve(text: str, seconds: float) -> None:
+    """The language model, until its input ends."""
+    pieces = max(1, len(text) // 12)
+
+    def reply(body: dict[str, Any]) -> Any:
+        if sys.argv[5] == "search" and not any(message["role"] == "tool" for message in body["messages"]):
+            return searches()(body)
+        return says(text, size=int(sys.argv[4]), pause=seconds / pieces)(body)
+
+    with running_llm_server() as server:
+        server.script(reply)
+        print(server.url, flush=True)
+        sys.stdin.read()
+
+
+class Llm:
+    """A language model in a process of its own."""
+
+    def __init__(self, text: str, seconds: float = 0.0, size: int = 10_000, how: str = "answer") -> None:
+        command = [sys.executable, __file__, "serve", text, str(seconds), str(size), how]
+        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        assert self._process.stdout is not None
+        self.url = self._process.stdout.readline().strip()
+
+    def stop(self) -> None:
+        self._process.communicate("")
+
+
+def opened(llm: str, **given: Any) -> Parts:
+    parts = wire(load_settings(data_dir=CACHE / "index" / "sample", llm=llm, cache_answers=0, **given))
+    embed = parts.embedder.embed_query
+    known = {text: embed(text) for text in (QUESTION, "zero-moment point")}
+    parts.embedder.embed_query = lambda text: known[text]  # type: ignore[method-assign]
+    return parts
+
+
+async def cpu(name: str, ask: Callable[[int], Any]) -> float:
+    """Median milliseconds of CPU for an answer."""
+    times = []
+    for number in range(ANSWERS):
+        started = time.process_time()
+        await ask(number)
+        times.append(1000 * (time.process_time() - started))
+    spent = statistics.median(times[ANSWERS // 6 :])
+    print(f"{name}: {spent:.1f} ms CPU an answer (p50)")
+    return spent
+
+
+async def answers() -> None:
+    for name, text, size, how, limit in (
+        ("quoting, in one piece", QUOTES, 10_000, "answer", 25.0),
+        ("quoting, token by token", QUOTES, 5, "answer", None),
+        ("quoting, after a search of its own", QUOTES, 10_000, "search", None),
+        ("rephrasing, checked with the token model", REPHRASED, 10_000, "answer", None),
+    ):
+        llm = Llm(text, size=size, how=how)
+        parts = opened(f"{llm.url}#scripted")
+        spent = await cpu(
+            f"agent, {name}: retrieval, loop, checks, records",
+            lambda n, parts=parts: conversations.converse(parts, QUESTION, session_key(f"bench-{n}")),
+        )
+        if limit:
+            print(f"  limit {limit:.0f} ms: {'holds' if spent <= limit else 'FAILS'}")
+        await parts.close()
+        llm.stop()
+
+
+async def broken() -> None:
+    plain = opened("")
+    base = await cpu("the book's own sentences", lambda _n: pipeline.ask(plain, QUESTION))
+    await plain.close()
+    parts = opened("http://127.0.0.1:9/v1#dead")
+    drafter = parts.drafter
+    assert isinstance(drafter, AgentDrafter)
+    breaker = drafter.links[0].breaker
+    breaker._rest = 1e9
+    for _ in range(5):
+        breaker.failed()
+    spent = await cpu("the same with the breaker open", lambda _n: pipeline.ask(parts, QUESTION))
+    print(f"  {spent - base:.1f} ms more (limit 10 ms: {'holds' if spent - base <= 10 else 'FAILS'})")
+    await parts.close()
+
+
+async def many() -> None:
+    llm = Llm(QUOTES, 2.0, 12)
+    parts = opened(f"{llm.url}#scripted")
+
+    async def one() -> None:
+        [piece async for piece in pipeline.stream(parts, QUESTION)]
+
+    await one()
+    started = time.perf_counter()
+    await one()
+    alone = time.perf_counter() - started
+    started = time.perf_counter()
+    await asyncio.gather(*(one() for _ in range(MANY)))
+    together = time.perf_counter() - started
+    holds = "holds" if together < 1.5 * alone else "FAILS"
+    print(
+        f"{MANY} streamed answers at once from a model that takes 2 s: {together:.2f} s, one alone {alone:.2f} s,"
+        f" ratio {together / alone:.2f} (limit 1.5: {holds})"
+    )
+    await parts.close()
+    llm.stop()
+
+
+def main() -> None:
+    if sys.argv[1:2] == ["serve"]:
+        serve(sys.argv[2], float(sys.argv[3]))
+        return
+    indexed("sample", ROOT / "book").close()
+    asyncio.run(answers())
+    asyncio.run(broken())
+    asyncio.run(many())
+
+
+if __name__ == "__main__":
+    main()

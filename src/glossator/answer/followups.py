@@ -1,0 +1,64 @@
+"""A question that leans on the one before it, made to stand alone for the search."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from glossator.core.words import all_words, content_words
+
+MOST_TOGETHER = 3
+"""Questions that are put together at most: a long conversation drifts, and so would its search."""
+FEW = 4
+"""Content words up to which a question that begins like a continuation is taken for one."""
+
+_PERSONS = frozenset("it its they them their theirs he she him her his itself themselves former latter".split())
+_DEMONSTRATIVES = frozenset("this that these those there such ones".split())
+_THE_BOOK = frozenset("book chapter section page text guide manual documentation".split())
+_JOINING = frozenset("and or nor but".split())
+_CONTINUING = frozenset(
+    "and but or so also then why otherwise und aber oder warum wieso y pero o et mais و اور لیکن".split()
+)
+_ABOUT = (("what", "about"), ("how", "about"), ("what", "if"), ("how", "come"), ("how", "so"), ("what", "else"))
+_ASKING_FOR_MORE = frozenset("example examples instance detail details reason reasons exception exceptions".split())
+_ELSEWHERE = frozenset(
+    """
+    das dies diese dieser dieses es sie ihr ihre esto eso este esta ese esa ello ella ellos cela ceci elle elles ils
+    هذا هذه ذلك تلك هو هي یہ وہ اس ان
+    """.split()
+)
+
+
+def leans(question: str) -> bool:
+    """Whether a question can hardly be understood without the one before.
+
+    It says next to nothing itself ("Why?"), it begins like a continuation ("And for stairs?"), or it points at
+    something ("How fast is it?") that it has not named before: "What is balance, and how is it kept?" has.
+    """
+    words = all_words(question)
+    meaning = len([word for word in words if word not in _ASKING_FOR_MORE and content_words(word)])
+    if meaning == 0:
+        return True
+    if meaning <= FEW and (words[0] in _CONTINUING or tuple(words[:2]) in _ABOUT):
+        return True
+    return any(_points(words, at) for at in range(len(words))) or (meaning <= FEW and not _ELSEWHERE.isdisjoint(words))
+
+
+def _points(words: Sequence[str], at: int) -> bool:
+    before = content_words(" ".join(words[:at]))
+    if words[at] in _PERSONS:
+        named = before and not _JOINING.isdisjoint(words[:at])
+        return len(before) <= 1 and not named
+    if words[at] not in _DEMONSTRATIVES or (words[at + 1 : at + 2] and words[at + 1] in _THE_BOOK):
+        return False
+    after_a_noun = at > 0 and bool(content_words(words[at - 1]))
+    return len(before) <= 1 and not after_a_noun and words[:2] != ["is", "there"] and words[:2] != ["are", "there"]
+
+
+def standing_alone(question: str, before: Sequence[str]) -> str:
+    """The question with those that it leans on, oldest first; itself where it leans on none."""
+    parts = [question]
+    for earlier in reversed(before):
+        if len(parts) == MOST_TOGETHER or not leans(parts[0]):
+            break
+        parts.insert(0, earlier)
+    return " ".join(parts)

@@ -1,0 +1,43 @@
+"""Answers that were given before: the same question to the same book, answered in the same way."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Hashable
+from dataclasses import replace
+from threading import Lock
+
+from glossator.core.types import Receipt
+
+
+class AnswerCache:
+    """The latest answers of this process; the key names everything that shaped them."""
+
+    def __init__(self, size: int) -> None:
+        self._size = size
+        self._kept: OrderedDict[Hashable, Receipt] = OrderedDict()
+        self._lock = Lock()
+        self.hits = self.misses = 0
+
+    def get(self, key: Hashable) -> Receipt | None:
+        """The answer, marked as one that was kept."""
+        with self._lock:
+            found = self._kept.get(key)
+            if found is None:
+                self.misses += 1
+                return None
+            self._kept.move_to_end(key)
+            self.hits += 1
+        return replace(found, answer=replace(found.answer, cached=True))
+
+    def put(self, key: Hashable, receipt: Receipt) -> None:
+        """Keep an answer; the one that was asked for longest ago makes room."""
+        with self._lock:
+            self._kept[key] = receipt
+            while len(self._kept) > self._size:
+                self._kept.popitem(last=False)
+
+    def clear(self) -> None:
+        """Forget everything."""
+        with self._lock:
+            self._kept.clear()

@@ -1,0 +1,84 @@
+"""The real LLM of the tests answers as one of OpenAI's does: alone, in pieces, and with a call of a tool."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from openai import OpenAI
+
+from real_llm import MODEL, real_llm_missing, running_llm
+
+SEARCH: Any = {
+    "type": "function",
+    "function": {
+        "name": "search_book_content",
+        "description": "Search the book.",
+        "parameters": {
+            "type": "object",
+            "properties": {"query": {"type": "string"}, "limit": {"type": "integer"}},
+            "required": ["query", "limit"],
+            "additionalProperties": False,
+        },
+    },
+}
+
+
+@pytest.fixture(scope="module")
+def llm() -> Iterator[OpenAI]:
+    """A client of a server with the real LLM."""
+    if missing := real_llm_missing():
+        pytest.skip(missing)
+    with running_llm() as url, OpenAI(base_url=url, api_key="none", max_retries=0, timeout=60) as client:
+        yield client
+
+
+def asked(question: str) -> dict[str, Any]:
+    """A request that is answered alike each time."""
+    return {"model": MODEL, "messages": [{"role": "user", "content": question}], "temperature": 0, "max_tokens": 20}
+
+
+def test_it_says_which_model_it_has(llm: OpenAI) -> None:
+    assert [model.id for model in llm.models.list()] == [MODEL]
+
+
+def test_it_answers(llm: OpenAI) -> None:
+    tides, bread = (
+        llm.chat.completions.create(**asked(question)) for question in ("What are tides?", "What is bread?")
+    )
+    assert "tides" in (tides.choices[0].message.content or "").lower()
+    assert tides.choices[0].message.content != bread.choices[0].message.content
+    assert tides.choices[0].finish_reason == "length"
+    assert tides.usage is not None
+    assert tides.usage.completion_tokens == 20
+    assert tides.usage.prompt_tokens > 5
+
+
+def test_it_streams_what_it_would_answer(llm: OpenAI) -> None:
+    whole = llm.chat.completions.create(**asked("What are tides?"))
+    with llm.chat.completions.create(
+        **asked("What are tides?"), stream=True, stream_options={"include_usage": True}
+    ) as stream:
+        chunks = list(stream)
+    pieces = [choice.delta.content for chunk in chunks for choice in chunk.choices if choice.delta.content]
+    assert len(pieces) > 10
+    assert "".join(pieces) == whole.choices[0].message.content
+    assert chunks[-1].usage is not None
+    assert whole.usage is not None
+    assert chunks[-1].usage.total_tokens == whole.usage.total_tokens
+
+
+def test_it_calls_a_tool_where_it_must(llm: OpenAI) -> None:
+    request = asked("What causes tides?") | {"max_tokens": 120, "tools": [SEARCH], "tool_choice": "required"}
+    choice = llm.chat.completions.create(**request).choices[0]
+    assert choice.finish_reason == "tool_calls"
+    assert choice.message.tool_calls is not None
+    (call,) = choice.message.tool_calls
+    assert call.type == "function"
+    assert call.function.name == "search_book_content"
+    arguments = json.loads(call.function.arguments)
+    assert arguments.keys() == {"query", "limit"}
+    assert "tides" in arguments["query"]
+    assert isinstance(arguments["limit"], int)
