@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-ALL = ("golden", "cold", "search", "ingest", "retrieval", "answers", "verify", "records", "agent")
+ALL = ("golden", "cold", "search", "ingest", "retrieval", "answers", "verify", "records", "agent", "injections")
 
 
 def main() -> None:

@@ -10,6 +10,7 @@ from contextlib import aclosing, asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 from agents.testing import ScriptedModel, assistant_message, function_call
 
@@ -25,6 +26,7 @@ from glossator.core.errors import SettingsError
 from glossator.core.settings import load_settings
 from glossator.core.types import Answer, Filters, Mode
 from glossator.parts import Parts, wire
+from glossator.serve.app import create_app
 from llm_server import (
     LlmServer,
     Reply,
@@ -516,3 +518,13 @@ def test_doctor_names_a_provider_that_is_not_there(data: Path, monkeypatch: pyte
     monkeypatch.setenv("GLOSSATOR_LLM", "openai:gpt-x")
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     assert "OPENAI_API_KEY" in run("doctor", "--data-dir", data, "--json").out
+
+
+async def test_readiness_shows_the_breakers(data: Path, server: LlmServer) -> None:
+    server.script(fails(500))
+    app = create_app(load_settings(data_dir=data, llm=f"{server.url}#scripted", verify_models=False))
+    async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://127.0.0.1") as client:
+        assert (await client.get("/readyz")).json()["language_models"] == {"127.0.0.1:scripted": "closed"}
+        for _ in range(2):
+            await client.get("/", params={"q": QUESTION})
+        assert (await client.get("/readyz")).json()["language_models"] == {"127.0.0.1:scripted": "open"}

@@ -30,7 +30,7 @@ class Settings(BaseSettings):
     )
 
     data_dir: Path = Field(Path(".glossator"), description="Where the index and its cache live.")
-    embedder: str = Field("local", description="`local`, a folder with model.onnx and tokenizer.json, or a remote model.")
+    embedder: str = Field("local", description="`local`, a folder with a model in it, or a remote one.")
     llm: str = Field("", description="Language models, in order; empty means the book's own sentences.")
     answer_seconds: float = Field(30.0, gt=0, le=600, description="Time in which an answer is written, or given up.")
     cache_answers: int = Field(
@@ -40,6 +40,7 @@ class Settings(BaseSettings):
     verify_models: bool = Field(True, description="Whether checking a claim also asks the token model, or words alone.")
     max_file_mb: float = Field(10.0, gt=0, le=1000, description="Larger files are left out of an ingest.")
     database_url: SecretStr = _secret("DATABASE_URL", "A Postgres for conversations; empty means SQLite.")
+    embedder_api_key: SecretStr = Field(SecretStr(""), description="Key for an embedder that is given by its address.")
     llm_api_key: SecretStr = Field(SecretStr(""), description="Key for a language model that is given by its address.")
     openai_api_key: SecretStr = _secret("OPENAI_API_KEY", "Key for openai: models.")
     gemini_api_key: SecretStr = _secret("GEMINI_API_KEY", "Key for gemini: models.")

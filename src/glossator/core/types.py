@@ -302,7 +302,8 @@ class Answer:
     """Whether the conversation remembers this answer."""
     degraded: bool = False
     """Whether a language model should have written it, and could not, or not to the end."""
-    cached: bool = False
+    cached: bool = field(default=False, compare=False)
+    """Whether it was kept from an earlier question, which was the same."""
 
 
 Search = Callable[[str, int], Awaitable[tuple[Passage, ...]]]

@@ -188,12 +188,6 @@ class Calls:
 
     def _wrong_key(self) -> ModelProblem:
         end = self._endpoint
-        if not end.variable:
-            return ModelProblem(
-                f"{end.host} wants a key, and an address in GLOSSATOR_EMBEDDER is called without one.",
-                f"Set OPENAI_BASE_URL to the address, OPENAI_API_KEY to its key and"
-                f" GLOSSATOR_EMBEDDER to openai:{end.model}.",
-            )
         if not end.key:
             return ModelProblem(f"{end.host} wants a key, but {end.variable} is not set.", f"Set {end.variable}.")
         return ModelProblem(f"{end.host} does not accept the key in {end.variable}.", f"Correct {end.variable}.")

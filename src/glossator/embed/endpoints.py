@@ -59,7 +59,9 @@ def find_endpoint(settings: Settings) -> Endpoint | None:
     spec = settings.embedder.strip()
     if spec.startswith(("https://", "http://")):
         address, _, model = spec.partition("#")
-        return Endpoint("openai-compatible", _address(address, _EMBEDDER), _model(model), "", "", _EMBEDDER)
+        variable = "GLOSSATOR_EMBEDDER_API_KEY"
+        key = _key(settings.embedder_api_key, variable)
+        return Endpoint("openai-compatible", _address(address, _EMBEDDER), _model(model), key, variable, _EMBEDDER)
     provider, _, model = spec.partition(":")
     return _named(provider, model, settings) if provider in ADDRESSES else None
 

@@ -85,7 +85,9 @@ def _health_routes(app: FastAPI, parts: Parts) -> None:
     async def readyz() -> dict[str, Any]:
         """Whether questions can be answered."""
         found = await pipeline.search(parts, "ready", 1)
-        return {"status": "ready", "generation": found.generation, "records": await _records_state(parts)}
+        state = {"status": "ready", "generation": found.generation, "records": await _records_state(parts)}
+        links = getattr(parts.drafter, "links", ())
+        return state | ({"language_models": {link.label: link.breaker.state for link in links}} if links else {})
 
 
 async def _records_state(parts: Parts) -> str:

@@ -11,7 +11,15 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import HTMLResponse, JSONResponse, Response
 from starlette.exceptions import HTTPException
 
-from glossator.core.errors import BadInput, GlossatorError, IndexMismatch, IndexProblem, ModelProblem, NoIndex, RecordsProblem
+from glossator.core.errors import (
+    BadInput,
+    GlossatorError,
+    IndexMismatch,
+    IndexProblem,
+    ModelProblem,
+    NoIndex,
+    RecordsProblem,
+)
 from glossator.serve.pages import problem_page
 
 HEADERS = {

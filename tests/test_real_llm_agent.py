@@ -1,0 +1,140 @@
+"""The agent with a real, very small language model: its answers are nonsense, and none of it gets out."""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import re
+from collections.abc import AsyncIterator, Iterator
+from contextlib import aclosing, asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+import glossator
+from commands import quick_folder
+from glossator import conversations, drafting, pipeline
+from glossator.answer import agent
+from glossator.answer.agent import AgentDrafter
+from glossator.core.conversations import session_key
+from glossator.core.settings import load_settings
+from glossator.core.types import Answer, Mode
+from glossator.core.words import content_words
+from glossator.parts import Parts, wire
+from glossator.verification.gate import SURE
+from real_llm import MODEL, real_llm_missing, running_llm
+
+FACTS = {
+    "Spring tides": "Spring tides occur at new moon and at full moon. They have the largest range of all tides.",
+    "Neap tides": "Neap tides occur at the first and at the third quarter. Their range is about 3 metres here.",
+    "Currents": "The current must never be crossed at night. It runs at 4 knots when the tide turns.",
+    "Harbours": "The harbour of Ost is closed from 22 to 6 hours. Ships of more than 40 metres need a pilot.",
+    "Lamps": "The red lamp marks the port side. The green lamp marks the starboard side.",
+}
+WAYS = (
+    "What is known of {}?",
+    "Explain {} to a child.",
+    "When and why do {} matter?",
+    "Tell me about {}.",
+    "List facts of {}.",
+)
+QUESTIONS = [(topic, way.format(topic.lower())) for topic in FACTS for way in WAYS]
+
+
+@pytest.fixture(scope="module")
+def url() -> Iterator[str]:
+    if missing := real_llm_missing():
+        pytest.skip(missing)
+    with running_llm() as address:
+        yield address
+
+
+@pytest.fixture(scope="module")
+def data() -> Iterator[Path]:
+    with quick_folder() as folder:
+        (folder / "sea.md").write_text("# Sea\n\n" + "\n\n".join(f"## {t}\n\n{f}" for t, f in FACTS.items()), "utf-8")
+        with glossator.open(folder / "data") as book:
+            book.ingest(folder / "sea.md", base_url="https://sea.example")
+        yield folder / "data"
+
+
+@pytest.fixture(autouse=True)
+def short_answers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nonsense comes at some forty words a second, and there is no end to it."""
+    monkeypatch.setattr(agent, "_SETTINGS", dataclasses.replace(agent._SETTINGS, max_tokens=48))
+    monkeypatch.setattr(drafting, "MOST_MENDED", 0)
+
+
+@asynccontextmanager
+async def opened(data: Path, url: str) -> AsyncIterator[Parts]:
+    settings = load_settings(data_dir=data, llm=f"{url}#{MODEL}", cache_answers=0, answer_seconds=120)
+    parts = wire(settings)
+    try:
+        yield parts
+    finally:
+        await parts.close()
+
+
+def check(answer: Answer, source: str) -> None:
+    """Every sentence stands by its verdict, its words are the source's, and so is every number."""
+    known = set(content_words(source))
+    for sentence in answer.sentences:
+        assert sentence.verdict is not None
+        assert sentence.verdict.supported
+        assert sentence.verdict.score >= SURE
+        words = content_words(sentence.text)
+        assert sum(word in known for word in words) >= 0.7 * len(words), sentence.text
+        assert set(re.findall(r"\d+", sentence.text)) <= set(re.findall(r"\d+", source)), sentence.text
+
+
+async def test_none_of_fifty_nonsense_answers_gets_an_unsupported_sentence_out(data: Path, url: str) -> None:
+    withheld = 0
+    async with opened(data, url) as parts:
+        room = asyncio.Semaphore(2)
+
+        async def ask(question: str, selection: str | None) -> Answer:
+            async with room:
+                return await pipeline.ask(parts, question, selection, top_k=1)
+
+        asked = [(question, FACTS[topic]) for topic, question in QUESTIONS]
+        asked += [(question, FACTS["Lamps"] + " " + FACTS["Harbours"]) for _, question in QUESTIONS]
+        answers = await asyncio.gather(*(ask(question, selection) for question, selection in asked))
+    for (_, selection), answer in zip(asked, answers, strict=True):
+        check(answer, selection)
+        withheld += len(answer.unsupported_claims)
+    assert len(answers) == 50
+    assert withheld >= 25
+
+
+async def test_the_whole_book_is_answered_from_and_streamed(data: Path, url: str) -> None:
+    async with opened(data, url) as parts:
+        pieces = [piece async for piece in pipeline.stream(parts, "When do spring tides occur?", top_k=2)]
+        drafter = parts.drafter
+        assert isinstance(drafter, AgentDrafter)
+        assert drafter.usage.requests >= 1
+        assert drafter.usage.output_tokens > 0
+    answer = pieces[-1]
+    assert isinstance(answer, Answer)
+    assert "".join(piece for piece in pieces if isinstance(piece, str)) == answer.text
+    assert answer.mode in (Mode.FULL, Mode.NO_RESULTS)
+    check(answer, " ".join(FACTS.values()))
+
+
+async def test_a_reader_who_leaves_frees_the_model(data: Path, url: str) -> None:
+    selection = " ".join(FACTS.values())
+    async with opened(data, url) as parts:
+        async with aclosing(pipeline.answering(parts, "Explain this.", selection)) as pieces:
+            with pytest.raises(TimeoutError):
+                async with asyncio.timeout(0.5):
+                    await anext(pieces)
+        answer = await pipeline.ask(parts, "Which lamp is red?", FACTS["Lamps"])
+    assert answer.text
+
+
+async def test_a_conversation_with_it_is_stored(data: Path, url: str) -> None:
+    key = session_key("real")
+    async with opened(data, url) as parts:
+        answer = await conversations.converse(parts, "Which lamp marks the port side?", key, top_k=1)
+        history = await parts.records.history(key)
+    assert answer.stored
+    assert history.exchanges[0].answer == answer
