@@ -528,3 +528,9 @@ async def test_readiness_shows_the_breakers(data: Path, server: LlmServer) -> No
         for _ in range(2):
             await client.get("/", params={"q": QUESTION})
         assert (await client.get("/readyz")).json()["language_models"] == {"127.0.0.1:scripted": "open"}
+
+
+def test_people_are_told_that_no_model_answered(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GLOSSATOR_LLM", "http://127.0.0.1:9/v1#none")
+    outcome = run("ask", QUESTION, "--data-dir", data)
+    assert outcome.out.startswith("AI summarization unavailable.\nSpring tides occur")

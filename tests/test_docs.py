@@ -13,6 +13,7 @@ from conftest import ROOT
 from glossator.cli import cli
 from glossator.core.settings import Settings
 from glossator.serve.app import create_app
+from glossator.store.schema import metadata
 
 DOCS = ROOT / "docs"
 
@@ -70,3 +71,12 @@ def test_links_between_the_docs_lead_somewhere() -> None:
     for page in [*DOCS.rglob("*.md"), ROOT / "README.md", ROOT / "CONTRIBUTING.md"]:
         for target in re.findall(r"\]\((?!https?:|#)([^)#\s]+)", page.read_text("utf-8")):
             assert (page.parent / target).exists(), f"{page}: {target}"
+
+
+def test_the_picture_of_the_records_shows_their_tables() -> None:
+    page = (DOCS / "records.md").read_text("utf-8")
+    drawn = {
+        name: set(re.findall(r"^ +\w+ (\w+)", body, re.MULTILINE))
+        for name, body in re.findall(r"^    (\w+) \{\n(.*?)^    \}", page, re.MULTILINE | re.DOTALL)
+    }
+    assert drawn == {table.name: {column.name for column in table.columns} for table in metadata.sorted_tables}

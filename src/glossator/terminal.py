@@ -15,7 +15,7 @@ from rich.text import Text
 from glossator.core.errors import QuestionError
 from glossator.core.ports import Progress as Listener
 from glossator.core.ports import silent
-from glossator.core.types import Answer, Checked, IngestReport, Passage, Replay, Status, Verdict
+from glossator.core.types import UNAVAILABLE, Answer, Checked, IngestReport, Passage, Replay, Status, Verdict
 
 if TYPE_CHECKING:
     from glossator.core.conversations import Session
@@ -77,6 +77,10 @@ def show_report(report: IngestReport) -> None:
 
 def show_answer(answer: Answer) -> None:
     """The sentences with their numbers, then where each one stands."""
+    if answer.degraded:
+        console.print(Text(UNAVAILABLE, style="yellow"))
+    if answer.session_id and not answer.stored:
+        console.print(Text("This answer is not remembered: the records cannot be used now.", style="yellow"))
     if answer.abstained:
         _show_abstention(answer)
         return

@@ -170,6 +170,10 @@ class TokenVectors:
     offsets: NDArray[np.int32]
 
 
+UNAVAILABLE = "AI summarization unavailable."
+"""What readers are told when a language model should have written an answer, and could not."""
+
+
 class Status(StrEnum):
     """What became of a claim."""
 
