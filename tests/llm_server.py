@@ -78,6 +78,17 @@ def searches(query: str = "zero-moment point", *, ids: tuple[str, ...] = ("call_
     return lambda _body: _stream([{"tool_calls": [call]} for call in calls], "tool_calls")
 
 
+def both(text: str, query: str) -> Reply:
+    """Words, and then a call of the tool."""
+    call = {
+        "index": 0,
+        "id": "call_b",
+        "type": "function",
+        "function": {"name": "search_book_content", "arguments": json.dumps({"query": query, "limit": 3})},
+    }
+    return lambda _body: _stream([{"content": text}, {"tool_calls": [call]}], "tool_calls")
+
+
 def calls(name: str) -> Reply:
     """A call of a tool that there is none of."""
     call = {"index": 0, "id": "call_x", "type": "function", "function": {"name": name, "arguments": "{}"}}

@@ -5,12 +5,14 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import aclosing, asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 import httpx
+import httpx2
 import pytest
 from agents.testing import ScriptedModel, assistant_message, function_call
 
@@ -27,9 +29,11 @@ from glossator.core.settings import load_settings
 from glossator.core.types import Answer, Filters, Mode
 from glossator.parts import Parts, wire
 from glossator.serve.app import create_app
+from glossator.verification.judge import Verifier
 from llm_server import (
     LlmServer,
     Reply,
+    both,
     calls,
     dies,
     drips,
@@ -524,13 +528,109 @@ async def test_readiness_shows_the_breakers(data: Path, server: LlmServer) -> No
     server.script(fails(500))
     app = create_app(load_settings(data_dir=data, llm=f"{server.url}#scripted", verify_models=False))
     async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://127.0.0.1") as client:
-        assert (await client.get("/readyz")).json()["language_models"] == {"127.0.0.1:scripted": "closed"}
+        assert list((await client.get("/readyz")).json()["language_models"].values()) == ["closed"]
         for _ in range(2):
             await client.get("/", params={"q": QUESTION})
-        assert (await client.get("/readyz")).json()["language_models"] == {"127.0.0.1:scripted": "open"}
+        assert list((await client.get("/readyz")).json()["language_models"].values()) == ["open"]
 
 
 def test_people_are_told_that_no_model_answered(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GLOSSATOR_LLM", "http://127.0.0.1:9/v1#none")
     outcome = run("ask", QUESTION, "--data-dir", data)
     assert outcome.out.startswith("AI summarization unavailable.\nSpring tides occur")
+
+
+async def test_slow_checks_end_with_the_time_too(
+    data: Path, server: LlmServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    judge = Verifier.judge
+
+    def slow(self: Verifier, *given: Any) -> Any:
+        time.sleep(0.2)
+        return judge(self, *given)
+
+    monkeypatch.setattr(Verifier, "judge", slow)
+    answer = await ask(data, server, says(f"{TRUE} " * 40, size=10_000), answer_seconds=1.5)
+    assert answer.text.count("[1]") < 20
+    assert any("in time" in reason for claim in answer.unsupported_claims for reason in claim.verdict.reasons)
+
+
+async def test_a_provider_that_stalls_leaves_time_for_the_next(
+    data: Path, server: LlmServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(persistence, "STALL", 0.3)
+    chain = f"{server.url}#one, {server.url}#two"
+    answer = await ask(data, server, stalls(), says(TRUE), llm=chain)
+    assert (answer.mode, [body["model"] for body in server.asked]) == (Mode.FULL, ["one", "two"])
+
+
+async def test_a_provider_that_only_hangs_is_left_alone_in_the_end(
+    data: Path, server: LlmServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(persistence, "PATIENCE", 0.1)
+    server.script(stalls())
+    async with opened(data, server, answer_seconds=0.3) as parts:
+        for _ in range(6):
+            [piece async for piece in pipeline.stream(parts, QUESTION)]
+        drafter = parts.drafter
+        assert isinstance(drafter, AgentDrafter)
+        assert drafter.links[0].breaker.state is BreakerState.OPEN
+
+
+async def test_what_is_said_before_a_search_does_not_spoil_what_is_said_after(data: Path, server: LlmServer) -> None:
+    answer = await ask(data, server, both("Let me search the book for", "full moon"), says(TRUE), NOTHING)
+    assert answer.text == "Spring tides occur at new moon and at full moon. [1]"
+
+
+@pytest.mark.parametrize("text", ["**NOT FOUND**", '"NOT FOUND"', "Not found.", "NOT FOUND. The book does not say."])
+async def test_not_found_may_be_said_in_other_ways(data: Path, server: LlmServer, text: str) -> None:
+    assert (await ask(data, server, says(text))).abstained
+
+
+async def test_what_a_selection_said_stays_with_it_and_a_refusal_is_nothing_to_lean_on(
+    data: Path, server: LlmServer
+) -> None:
+    note = "My private note: the key lies under the stone."
+    server.script(says(f"{note} [1]"), says("NOT FOUND"), says("NOT FOUND"))
+    key = session_key("private")
+    async with opened(data, server) as parts:
+        await conversations.converse(parts, "What does this say?", key, note)
+        await conversations.converse(parts, "And when do spring tides occur?", key)
+        await conversations.converse(parts, "And when do neap tides occur?", key)
+    assert len(server.asked) == 3
+    assert all("private" not in json.dumps(body) for body in server.asked[1:])
+    assert [message["role"] for message in server.asked[2]["messages"]] == ["system", "user"]
+
+
+async def test_an_answer_of_the_book_alone_names_no_model(data: Path, server: LlmServer) -> None:
+    server.script(fails(401))
+    async with opened(data, server) as parts:
+        pieces = [piece async for piece in pipeline.answering(parts, QUESTION)]
+    assert pipeline.receipt_of(pieces).answerer == "extractive"
+
+
+@pytest.mark.parametrize(
+    ("given", "secret"),
+    [
+        ({"llm": "https://u:sk-pass@host/v1#m"}, "sk-pass"),
+        ({"llm": "https://host/v1?key=sk-query#m"}, "sk-query"),
+        ({"llm": "https://[bad/v1#m"}, "bad"),
+        ({"llm": "openai:m", "openai_api_key": "sk-x", "openai_base_url": "http://evil.example/v1"}, "evil"),
+        ({"llm": "openai:m", "openai_api_key": "sk-one\nsk-two"}, "sk-one"),
+        ({"llm": "https://a.example/v1#m, https://b.example/v1#n", "llm_api_key": "sk-shared"}, "sk-shared"),
+    ],
+)
+def test_what_could_betray_a_key_is_refused_without_repeating_it(
+    given: dict[str, Any], secret: str, tmp_path: Path
+) -> None:
+    with pytest.raises(SettingsError) as caught:
+        wire(load_settings(data_dir=tmp_path, **given))
+    assert secret not in str(caught.value)
+
+
+def test_what_the_environment_says_of_openai_goes_to_nobody_else(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in (("ORG_ID", "org-1"), ("PROJECT_ID", "proj-1"), ("CUSTOM_HEADERS", "X-Token: gate-1")):
+        monkeypatch.setenv(f"OPENAI_{name}", value)
+    provider = providers(load_settings(llm="https://other.example/v1#m"))[0]
+    client = persistence._client(provider, httpx2.Timeout(1))
+    assert not {"org-1", "proj-1", "gate-1"} & {str(value) for value in client.default_headers.values()}

@@ -399,7 +399,7 @@ def test_a_missing_key_is_named(provider: str) -> None:
 
 @pytest.mark.parametrize("key", ["sk-secret\nsecret", "sk-secret secret", "sk-sécret"])
 def test_a_key_that_is_none_is_refused_and_not_repeated(key: str) -> None:
-    with pytest.raises(ModelProblem, match="OPENAI_API_KEY holds characters") as caught:
+    with pytest.raises(SettingsError, match="OPENAI_API_KEY holds characters") as caught:
         make_embedder(settings("openai:model", openai_api_key=key))
     assert "cret" not in str(caught.value)
 

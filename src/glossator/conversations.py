@@ -17,7 +17,7 @@ from glossator.core.checks import checked_text
 from glossator.core.conversations import ContextMode, Exchange, History, Request, Session, SessionKey, Turn
 from glossator.core.errors import RecordsDown, RecordsProblem, TurnLost
 from glossator.core.ports import Drafter
-from glossator.core.types import Answer, Filters, Policy, Receipt
+from glossator.core.types import Answer, Filters, Mode, Policy, Receipt
 from glossator.parts import Parts
 
 CLEAN_EVERY = 600.0
@@ -69,8 +69,13 @@ async def converse_stream(
 
 
 def _past(turn: Turn | None) -> pipeline.Past:
-    """What was said before, in words alone: the numbers of sources meant other sources."""
-    recent = turn.recent if turn else ()
+    """What was said before, in words alone: the numbers of sources meant other sources.
+
+    What was said of a selection stays with it, and a question that was refused is nothing to lean on.
+    """
+    recent = [e for e in turn.recent if e.answer.mode is not Mode.SELECTED_TEXT] if turn else []
+    if not recent or recent[-1].answer.abstained:
+        return ()
     return tuple((e.question, _MARK.sub("", e.answer.text)) for e in recent if not e.answer.abstained)
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator
+import time
+from collections.abc import AsyncIterator, Callable
 from dataclasses import replace
 from typing import TypeVar
 
@@ -25,6 +26,17 @@ _log = logging.getLogger(__name__)
 T = TypeVar("T")
 
 
+def _bare(text: str) -> str:
+    """Words as they are compared: without marks around them, in capitals."""
+    return text.lstrip(" \n\t.*_`\"'#>-").rstrip().upper()
+
+
+def _after(seconds: float) -> Callable[[], bool]:
+    """Whether a time is over."""
+    end = time.monotonic() + seconds
+    return lambda: time.monotonic() >= end
+
+
 class Drafting:
     """One draft. `degraded`: the model failed or ran out of time; `declined`: it says that there is no answer."""
 
@@ -33,7 +45,8 @@ class Drafting:
         self._deadline = asyncio.get_running_loop().time() + seconds
         self.passages: list[Passage] = list(brief.passages)
         sources = brief.passages if brief.selection is None else (brief.selection,)
-        self.gate = Gate(verifier, verifier.prepare(sources), policy)
+        self._is_over = _after(seconds)
+        self.gate = Gate(verifier, verifier.prepare(sources), policy, self._is_over)
         self.degraded = self.declined = self._heard = False
 
     async def words(self) -> AsyncIterator[str]:
@@ -52,6 +65,7 @@ class Drafting:
                 yield shown
         except (LanguageModelDown, TimeoutError) as error:
             _log.warning("nothing is mended: %s", str(error) or "it took too long")
+            self.degraded = not self.gate.sentences
 
     async def _mended(self) -> AsyncIterator[str]:
         """The sentences that failed, written again, once; what fails again stays out."""
@@ -72,14 +86,14 @@ class Drafting:
                 continue
             held += piece
             self._heard = self._heard or bool(piece.strip())
-            if not said and NOT_FOUND.startswith(held.strip()[: len(NOT_FOUND)]):
+            if not said and len(held) < _ROOM and NOT_FOUND.startswith(_bare(held)[: len(NOT_FOUND)]):
                 continue
             said = True
             if len(held) > _ROOM or not _ENDS.isdisjoint(piece):
                 shown, held = await asyncio.to_thread(self.gate.feed, held), ""
                 if shown:
                     yield shown
-        if not said and held.strip(" \n.*_`\"'") == NOT_FOUND:
+        if not said and _bare(held).startswith(NOT_FOUND):
             self.declined = not self.gate.sentences and not self.gate.withheld
         elif shown := await asyncio.to_thread(self._finish, held):
             yield shown
@@ -91,6 +105,8 @@ class Drafting:
         """The pieces that come before the deadline; whoever makes them is stopped in any case."""
         try:
             while True:
+                if self._is_over():
+                    raise TimeoutError
                 try:
                     async with asyncio.timeout_at(self._deadline):
                         piece = await anext(pieces)

@@ -160,7 +160,7 @@ async def answering(
     drafter = drafter or parts.drafter
     book = await asyncio.to_thread(parts.generation) if selected_text is None else None
     selection = None if selected_text is None else checked_selection(selected_text)
-    key = _cache_key(parts, book, drafter, question, selection, top_k, filters, policy)
+    key = _cache_key(parts, drafter, question, selection, top_k, filters, policy)
     if cached and (known := parts.cache.get(key)) is not None:
         yield known.answer.text
         yield known
@@ -170,9 +170,9 @@ async def answering(
     else:
         pieces = _from_book(parts, book, question, top_k, filters, past, policy, drafter)
     async for piece in pieces:
-        yield piece
         if cached and not isinstance(piece, str) and not piece.answer.degraded:
             parts.cache.put(key, piece)
+        yield piece
 
 
 async def kept(parts: Parts, receipt: Receipt) -> Answer:
@@ -214,8 +214,10 @@ async def _from_book(
         else:
             answer = await asyncio.to_thread(_extract, parts, alone, found, book)
             answer = _instead(answer, drafting, abstain(found.passages, Mode.NO_RESULTS, found.relevance))
+            drafter = drafter if drafting.declined else None
             yield answer.text
     else:
+        drafter = None
         answer = await asyncio.to_thread(_extract, parts, alone, found, book)
         yield answer.text
     yield _receipt(parts, question, answer, passages, book.manifest, drafter, policy)
@@ -239,6 +241,7 @@ async def _from_selection(
         else:
             answer = await asyncio.to_thread(_extract_selection, parts, question, selection)
             answer = _instead(answer, drafting, abstain((), Mode.SELECTED_TEXT, 0.0))
+            drafter = drafter if drafting.declined else None
             yield answer.text
     yield _receipt(parts, question, answer, (), None, drafter, policy)
 
@@ -257,11 +260,10 @@ def _confidence(relevance: float, checked: Checked) -> float:
     return confidence(relevance, scores, len(checked.unsupported_claims))
 
 
-def _cache_key(parts: Parts, book: Generation | None, drafter: Drafter | None, *asked: object) -> tuple[object, ...]:
+def _cache_key(parts: Parts, drafter: Drafter | None, *asked: object) -> tuple[object, ...]:
     """Everything that shapes an answer."""
-    made = (book.manifest.generation, book.manifest.corpus_hash) if book else ()
     by = (drafter.name, drafter.prompt_hash, tuple(drafter.settings.items())) if drafter else ()
-    return (made, by, parts.embedder.fingerprint, parts.verifier.version, *asked)
+    return (parts.generations.current(), by, parts.embedder.fingerprint, parts.verifier.version, *asked)
 
 
 def _extract(parts: Parts, question: str, found: Retrieved, book: Generation) -> Answer:

@@ -22,7 +22,8 @@ from agents import (
 from agents.tool_context import ToolContext
 
 from glossator.answer.persistence import Chain, Link
-from glossator.core.errors import GlossatorError, LanguageModelDown
+from glossator.core.checks import checked_text
+from glossator.core.errors import GlossatorError, LanguageModelDown, QuestionError
 from glossator.core.types import Brief, Passage, UnsupportedClaim
 
 TURNS = 3
@@ -106,7 +107,8 @@ async def _search(context: ToolContext[Shelf], arguments: str) -> str:
     try:
         given = json.loads(arguments)
         query, limit = str(given["query"]).strip(), int(given.get("limit") or 5)
-    except (ValueError, TypeError, KeyError, AttributeError):
+        checked_text(query, "query")
+    except (ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError, QuestionError):
         return "The arguments must be JSON with a query and a limit."
     if not query:
         return "The query is empty."
@@ -193,8 +195,14 @@ class AgentDrafter:
         """The words of a run; one who stops listening ends it."""
         result = Runner.run_streamed(agent, items, context=shelf, max_turns=TURNS, run_config=_RUN)
         try:
+            said = False
             async for event in result.stream_events():
-                if event.type == "raw_response_event" and event.data.type == "response.output_text.delta":
+                if event.type != "raw_response_event":
+                    continue
+                if event.data.type == "response.created" and said:
+                    yield "\n\n"  # what was said before a search is a paragraph of its own
+                elif event.data.type == "response.output_text.delta":
+                    said = True
                     yield event.data.delta
         except Exception as error:
             if isinstance(error, GlossatorError) or (agent.tools and isinstance(error, _MISLED)):

@@ -15,17 +15,33 @@ _PERSONS = frozenset("it its they them their theirs he she him her his itself th
 _DEMONSTRATIVES = frozenset("this that these those there such ones".split())
 _THE_BOOK = frozenset("book chapter section page text guide manual documentation".split())
 _JOINING = frozenset("and or nor but".split())
-_CONTINUING = frozenset(
-    "and but or so also then why otherwise und aber oder warum wieso y pero o et mais و اور لیکن".split()
-)
+_CONTINUING = frozenset("and but or also then otherwise und aber oder y pero o et mais و اور لیکن".split())
+_ASKING_WHY = frozenset("why warum wieso weshalb".split())
 _ABOUT = (("what", "about"), ("how", "about"), ("what", "if"), ("how", "come"), ("how", "so"), ("what", "else"))
-_ASKING_FOR_MORE = frozenset("example examples instance detail details reason reasons exception exceptions".split())
-_ELSEWHERE = frozenset(
+_REFERRING = (
+    "the same",
+    "the two",
+    "the first",
+    "the second",
+    "the third",
+    "the latter",
+    "the former",
+    "which one",
+    "the other",
+)
+_ASKING_FOR_MORE = frozenset(
     """
-    das dies diese dieser dieses es sie ihr ihre esto eso este esta ese esa ello ella ellos cela ceci elle elles ils
-    هذا هذه ذلك تلك هو هي یہ وہ اس ان
+    example examples instance detail details reason reasons exception exceptions advantage advantages disadvantage
+    disadvantages elaborate summarise summarize continue approach method step
     """.split()
 )
+_EMPTY_IT = frozenset(
+    "to that possible true necessary important matter matters take takes mean means depend depends".split()
+)
+_ELSEWHERE = frozenset(
+    "dies diese dieser dieses er ihr ihre esto eso ello cela ceci هذا هذه ذلك تلك یہ وہ اس ان".split()
+)
+_GERMAN_THIS = ("das", "es")
 
 
 def leans(question: str) -> bool:
@@ -36,22 +52,29 @@ def leans(question: str) -> bool:
     """
     words = all_words(question)
     meaning = len([word for word in words if word not in _ASKING_FOR_MORE and content_words(word)])
-    if meaning == 0:
+    if meaning == 0 or any(phrase in " ".join(words) for phrase in _REFERRING):
         return True
     if meaning <= FEW and (words[0] in _CONTINUING or tuple(words[:2]) in _ABOUT):
         return True
-    return any(_points(words, at) for at in range(len(words))) or (meaning <= FEW and not _ELSEWHERE.isdisjoint(words))
+    if words[-1] in _PERSONS | _DEMONSTRATIVES or (meaning <= FEW and not _ELSEWHERE.isdisjoint(words)):
+        return True
+    german = words[0] in _ASKING_WHY and meaning <= 1 and not set(_GERMAN_THIS).isdisjoint(words)
+    return german or any(_points(words, at) for at in range(len(words)))
 
 
 def _points(words: Sequence[str], at: int) -> bool:
+    """Whether a word points at something that the question has not named before."""
     before = content_words(" ".join(words[:at]))
+    after = words[at + 1 : at + 3]
+    if words[at] == "it" and not _EMPTY_IT.isdisjoint(after):
+        return False
     if words[at] in _PERSONS:
         named = before and not _JOINING.isdisjoint(words[:at])
         return len(before) <= 1 and not named
-    if words[at] not in _DEMONSTRATIVES or (words[at + 1 : at + 2] and words[at + 1] in _THE_BOOK):
+    if words[at] not in _DEMONSTRATIVES or (after and after[0] in _THE_BOOK):
         return False
     after_a_noun = at > 0 and bool(content_words(words[at - 1]))
-    return len(before) <= 1 and not after_a_noun and words[:2] != ["is", "there"] and words[:2] != ["are", "there"]
+    return len(before) <= 1 and not after_a_noun and words[:2] not in (["is", "there"], ["are", "there"])
 
 
 def standing_alone(question: str, before: Sequence[str]) -> str:

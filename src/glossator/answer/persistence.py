@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import random
+import time
 import uuid
 from collections.abc import AsyncIterator, Sequence
 from contextlib import suppress
@@ -22,6 +23,8 @@ from glossator.core.errors import LanguageModelDown
 ATTEMPTS = 3
 PAUSE, LONGEST_PAUSE = 0.25, 5.0
 """Seconds before the second try, doubled before the third and jittered; a provider that asks for more is given up."""
+PATIENCE = 3.0
+"""Seconds of silence after which one who stops waiting counts as a failure of the provider."""
 STALL = 10.0
 """Seconds without a word after which a stream is taken for dead."""
 _PASSING = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 529})
@@ -42,11 +45,18 @@ class Link:
 
 def link_to(provider: Provider, timeout: float) -> Link:
     """A provider, reached through the OpenAI client, which does no retries of its own."""
-    client = openai.AsyncOpenAI(
-        base_url=provider.base_url, api_key=provider.key, max_retries=0, timeout=httpx2.Timeout(timeout, connect=5.0)
-    )
+    client = _client(provider, httpx2.Timeout(timeout, connect=5.0))
     client.chat.completions = _Completions(client)  # type: ignore[misc]
     return Link(provider.label, OpenAIChatCompletionsModel(provider.model, client))
+
+
+def _client(provider: Provider, timeout: httpx2.Timeout) -> openai.AsyncOpenAI:
+    """What the environment says of OpenAI's own accounts and gateways goes to nobody else."""
+    client = openai.AsyncOpenAI(base_url=provider.base_url, api_key=provider.key, max_retries=0, timeout=timeout)
+    if provider.name != "openai":
+        client.organization = client.project = None
+        client._custom_headers = {}
+    return client
 
 
 class _Completions(openai.resources.chat.AsyncCompletions):
@@ -69,12 +79,19 @@ _REMEDIES = {
 }
 
 
+_NO_PARAMETERS: dict[str, object] = {"type": "object", "properties": {}}
+
+
 async def ask_once(provider: Provider) -> str:
     """What is wrong with a provider, and how to mend it; nothing where it answers."""
-    client = openai.AsyncOpenAI(base_url=provider.base_url, api_key=provider.key, max_retries=0, timeout=20.0)
+    client = _client(provider, httpx2.Timeout(20.0))
     try:
         said = await client.chat.completions.create(
-            model=provider.model, messages=[{"role": "user", "content": "Say yes."}], max_tokens=20
+            model=provider.model,
+            messages=[{"role": "user", "content": "Say yes."}],
+            max_tokens=50,
+            temperature=0.1,
+            tools=[{"type": "function", "function": {"name": "search_book_content", "parameters": _NO_PARAMETERS}}],
         )
         return "" if getattr(said, "choices", None) else "what answers is no language model: check the address"
     except openai.APIStatusError as error:
@@ -104,7 +121,7 @@ class Chain(Model):
         for link in self.links:
             begun = False
             try:
-                async for event in _persistently(link, args, kwargs):
+                async for event in _persistently(link, args, kwargs, last=link is self.links[-1]):
                     begun = True
                     yield event
                 return
@@ -119,15 +136,19 @@ class Chain(Model):
         for link in self.links:
             client = getattr(link.model, "_client", None)
             if isinstance(client, openai.AsyncOpenAI):
-                await client.close()
+                with suppress(RuntimeError):  # a loop that has ended took its connections with it
+                    await client.close()
 
 
-async def _persistently(link: Link, args: Any, kwargs: Any) -> AsyncIterator[Any]:
-    """Up to three tries; none after the first word, for what was said cannot be unsaid."""
+async def _persistently(link: Link, args: Any, kwargs: Any, *, last: bool) -> AsyncIterator[Any]:
+    """Up to three tries; none after the first word, for what was said cannot be unsaid.
+
+    One that was silent for too long is not tried again while another waits: there is only so much time.
+    """
     for attempt in range(1, ATTEMPTS + 1):
         if not link.breaker.allows():
             raise LanguageModelDown(f"{link.label} failed too often and is left alone for a while.")
-        begun = False
+        begun, started = False, time.monotonic()
         link.calls += 1
         try:
             async for event in _once(link.model, args, kwargs):
@@ -136,14 +157,16 @@ async def _persistently(link: Link, args: Any, kwargs: Any) -> AsyncIterator[Any
             link.breaker.succeeded()
             return
         except (asyncio.CancelledError, GeneratorExit):
-            link.breaker.gave_up()
+            silent = not begun and time.monotonic() - started > PATIENCE
+            link.breaker.failed() if silent else link.breaker.gave_up()
             raise
         except Exception as error:
-            pause = _after(link, error, attempt, begun=begun)
+            over = attempt == ATTEMPTS or (isinstance(error, TimeoutError) and not last)
+            pause = _after(link, error, attempt, final=begun or over)
         await asyncio.sleep(pause)
 
 
-def _after(link: Link, error: Exception, attempt: int, *, begun: bool) -> float:
+def _after(link: Link, error: Exception, attempt: int, *, final: bool) -> float:
     """How long to wait before the next try, or that there is none."""
     link.failures += 1
     if getattr(error, "status_code", None) in _OUR_FAULT:
@@ -151,7 +174,7 @@ def _after(link: Link, error: Exception, attempt: int, *, begun: bool) -> float:
     else:
         link.breaker.failed()
     pause = _pause(error, attempt)
-    if begun or attempt == ATTEMPTS or not _is_passing(error) or pause is None:
+    if final or not _is_passing(error) or pause is None:
         raise LanguageModelDown(f"{link.label} failed: {_why(error)}.") from error
     return pause
 
@@ -186,10 +209,10 @@ async def _once(model: Model, args: Any, kwargs: Any) -> AsyncIterator[Any]:
 def _says_something(event: Any) -> bool:
     """Words or a tool call; an empty answer is a failure that may pass."""
     if event.type == "response.completed":
-        return any(item.type == "function_call" or getattr(item, "content", None) for item in event.response.output)
-    return event.type in ("response.output_text.delta", "response.refusal.delta") or event.type.startswith(
-        "response.function_call"
-    )
+        return any(item.type == "function_call" for item in event.response.output)
+    if event.type == "response.output_text.delta":
+        return bool(event.delta.strip())
+    return bool(event.type.startswith("response.function_call"))
 
 
 def _with_own_ids(event: Any, renamed: dict[int, str]) -> Any:

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import ipaddress
 from dataclasses import dataclass, field
-from urllib.parse import urlsplit
 
-from pydantic import SecretStr
-
+from glossator.core.addresses import checked_address, checked_key, host_of, is_loopback
 from glossator.core.errors import SettingsError
 from glossator.core.settings import Settings
 
@@ -18,6 +15,8 @@ ADDRESSES = {
     "cohere": "https://api.cohere.ai/compatibility/v1",
     "ollama": "http://127.0.0.1:11434/v1",
 }
+NO_KEY = "none"
+_ADDRESS_KEY = "GLOSSATOR_LLM_API_KEY"
 _KEYS = {"openai": "OPENAI_API_KEY", "gemini": "GEMINI_API_KEY", "cohere": "COHERE_API_KEY"}
 
 
@@ -39,7 +38,14 @@ class Provider:
 
 def providers(settings: Settings) -> tuple[Provider, ...]:
     """The chain that the settings name, in order; empty without a language model."""
-    return tuple(_provider(spec.strip(), settings) for spec in settings.llm.split(",") if spec.strip())
+    chain = tuple(_provider(spec.strip(), settings) for spec in settings.llm.split(",") if spec.strip())
+    keyed = {host_of(p.base_url) for p in chain if p.key_variable == _ADDRESS_KEY and p.key != NO_KEY}
+    if len({host for host in keyed if not is_loopback(host)}) > 1:
+        raise SettingsError(
+            f"GLOSSATOR_LLM names several addresses, and {_ADDRESS_KEY} would go to all of them.",
+            "Name one address, or put a gateway before them.",
+        )
+    return chain
 
 
 def _provider(spec: str, settings: Settings) -> Provider:
@@ -47,37 +53,19 @@ def _provider(spec: str, settings: Settings) -> Provider:
         return _at_address(spec, settings)
     name, _, model = spec.partition(":")
     if name not in ADDRESSES or not model:
-        raise SettingsError(f"GLOSSATOR_LLM names {spec!r}.", f"Write {FORMS}.")
+        raise SettingsError(f"GLOSSATOR_LLM names {name!r} without a model or a provider.", f"Write {FORMS}.")
     variable = _KEYS.get(name, "")
-    key = _key(name, settings) if variable else "none"
+    key = checked_key(getattr(settings, f"{name}_api_key"), variable) if variable else NO_KEY
     if not key:
         raise SettingsError(f"{variable} is not set, and GLOSSATOR_LLM names {spec!r}.", f"Set {variable} to your key.")
-    address = getattr(settings, f"{name}_base_url", "") or ADDRESSES[name]
-    return Provider(name, address, model, key, variable)
+    own = getattr(settings, f"{name}_base_url", "").strip()
+    return Provider(name, checked_address(own or ADDRESSES[name], f"{name.upper()}_BASE_URL"), model, key, variable)
 
 
 def _at_address(spec: str, settings: Settings) -> Provider:
-    address, _, model = spec.partition("#")
-    parts = urlsplit(address)
-    if not model or not parts.hostname:
-        raise SettingsError(f"GLOSSATOR_LLM names {address!r} without a model.", "Write https://host/v1#MODEL.")
-    if parts.scheme == "http" and not is_loopback(parts.hostname):
-        raise SettingsError(
-            f"GLOSSATOR_LLM names {address!r}, which sends the book and the key in the clear.", "Use https://."
-        )
-    return Provider(parts.hostname, address, model, _key("llm", settings) or "none", "GLOSSATOR_LLM_API_KEY")
-
-
-def _key(name: str, settings: Settings) -> str:
-    secret: SecretStr = getattr(settings, f"{name}_api_key")
-    return secret.get_secret_value().strip()
-
-
-def is_loopback(host: str) -> bool:
-    """Whether an address never leaves this machine."""
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
+    given, _, model = spec.partition("#")
+    address = checked_address(given, "GLOSSATOR_LLM")
+    if not model:
+        raise SettingsError("GLOSSATOR_LLM names an address without a model.", "Write https://host/v1#MODEL.")
+    key = checked_key(settings.llm_api_key, _ADDRESS_KEY) or NO_KEY
+    return Provider(address.partition("://")[2].partition("/")[0], address, model, key, _ADDRESS_KEY)

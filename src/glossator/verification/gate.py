@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from glossator.core.types import Checked, Evidence, Passage, Policy, Sentence, Status, UnsupportedClaim, Verdict
@@ -22,6 +22,7 @@ UNSURE = "the passages come near to this, but not near enough to be sure"
 HIDDEN = "holds signs or markup that could hide words"
 UNCITED = "cites no source, and none of the passages says it"
 TOO_MANY = "comes after the first few hundred claims of the draft"
+TOO_LATE = "could not be checked in time"
 _HALVES = re.compile("[\ud800-\udfff]")
 _MARKER = re.compile(r"[^\s].*$", re.DOTALL)
 
@@ -29,8 +30,15 @@ _MARKER = re.compile(r"[^\s].*$", re.DOTALL)
 class Gate:
     """One draft on its way out; what `feed` and `finish` return may be shown at once and is never taken back."""
 
-    def __init__(self, verifier: Verifier, prepared: Prepared, policy: Policy = Policy.STRICT) -> None:
+    def __init__(
+        self,
+        verifier: Verifier,
+        prepared: Prepared,
+        policy: Policy = Policy.STRICT,
+        is_over: Callable[[], bool] = lambda: False,
+    ) -> None:
         self._verifier, self._prepared, self._policy = verifier, prepared, policy
+        self._is_over = is_over
         self._splitter = Splitter()
         self._waiting: list[Piece] = []
         self._space = self._marker = ""
@@ -111,8 +119,9 @@ class Gate:
     def _judge(self, piece: Piece) -> Verdict:
         """Against the sources that the claim cites; if they do not say it, against all: a wrong number is repaired."""
         self._judged += 1
-        if self._judged > MOST_CLAIMS:
-            return Verdict(Status.UNSUPPORTED, False, 0.0, None, (TOO_MANY,))
+        if self._judged > MOST_CLAIMS or self._is_over():
+            why = TOO_MANY if self._judged > MOST_CLAIMS else TOO_LATE
+            return Verdict(Status.UNSUPPORTED, False, 0.0, None, (why,))
         judge = self._verifier.judge_code if piece.kind is Kind.CODE else self._verifier.judge
         cited = [number for number in piece.citations if 1 <= number <= len(self._prepared.texts)]
         verdict = self._strictly(piece, judge(piece.text, self._prepared, cited)) if cited else None

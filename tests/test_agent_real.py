@@ -61,7 +61,7 @@ def data() -> Iterator[Path]:
 @pytest.fixture(autouse=True)
 def short_answers(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nonsense comes at some forty words a second, and there is no end to it."""
-    monkeypatch.setattr(agent, "_SETTINGS", dataclasses.replace(agent._SETTINGS, max_tokens=48))
+    monkeypatch.setattr(agent, "_SETTINGS", dataclasses.replace(agent._SETTINGS, max_tokens=32))
     monkeypatch.setattr(drafting, "MOST_MENDED", 0)
 
 
