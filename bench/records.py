@@ -22,7 +22,8 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "tests"))
 
 from glossator.core.conversations import Request, session_key  # noqa: E402
-from glossator.core.types import Answer, Citation, Mode, Receipt, Sentence, Status, Verdict  # noqa: E402
+from glossator.core.receipts import Receipt  # noqa: E402
+from glossator.core.types import Answer, Citation, Mode, Sentence, Status, Verdict  # noqa: E402
 from glossator.store.database import Database, database_url  # noqa: E402
 from glossator.store.records import Records  # noqa: E402
 from glossator.store.schema import conversations  # noqa: E402

@@ -9,7 +9,9 @@ from pathlib import Path
 import pytest
 
 import glossator
+from commands import quick_folder
 from glossator.facade import Book
+from postgres import Postgres, running_postgres
 
 ROOT = Path(__file__).resolve().parent.parent
 BOOK = ROOT / "book"
@@ -54,3 +56,17 @@ def small_book(tmp_path: Path) -> Path:
         "utf-8",
     )
     return folder
+
+
+@pytest.fixture
+def room() -> Iterator[Path]:
+    """An empty folder, in memory where there is room."""
+    with quick_folder() as folder:
+        yield folder
+
+
+@pytest.fixture(scope="session")
+def server() -> Iterator[Postgres]:
+    """A real Postgres."""
+    with running_postgres() as running:
+        yield running

@@ -14,6 +14,7 @@ from typing import Any
 import httpx
 import httpx2
 import pytest
+from agents import Agent, Runner
 from agents.testing import ScriptedModel, assistant_message, function_call
 
 import glossator
@@ -634,3 +635,13 @@ def test_what_the_environment_says_of_openai_goes_to_nobody_else(monkeypatch: py
     provider = providers(load_settings(llm="https://other.example/v1#m"))[0]
     client = persistence._client(provider, httpx2.Timeout(1))
     assert not {"org-1", "proj-1", "gate-1"} & {str(value) for value in client.default_headers.values()}
+
+
+async def test_a_chain_answers_whole_as_well_as_in_pieces(data: Path, server: LlmServer) -> None:
+    server.script(fails(500), says(TRUE))
+    async with opened(data, server) as parts:
+        drafter = parts.drafter
+        assert isinstance(drafter, AgentDrafter)
+        result = await Runner.run(Agent(name="whole", model=drafter._model), QUESTION)
+    assert result.final_output == TRUE
+    assert result.context_wrapper.usage.total_tokens == 25

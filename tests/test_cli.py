@@ -44,12 +44,6 @@ def data(book: Path) -> Path:
     return book.parent / "data"
 
 
-@pytest.fixture
-def room() -> Iterator[Path]:
-    with quick_folder() as folder:
-        yield folder
-
-
 def report(outcome: Outcome) -> dict[str, object]:
     assert (outcome.code, outcome.err) == (0, "")
     found = json.loads(outcome.out)

@@ -7,13 +7,10 @@ import random
 import signal
 import subprocess
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
-
 import glossator
-from commands import START, quick_folder
+from commands import START
 from glossator.facade import Book
 
 KILLS = int(os.environ.get("GLOSSATOR_KILLS", "6"))
@@ -47,12 +44,6 @@ def start(folder: Path, data: Path, sign: str) -> subprocess.Popen[bytes]:
     while not any(data.glob(sign)) and ingest.poll() is None:
         time.sleep(0.001)
     return ingest
-
-
-@pytest.fixture
-def room() -> Iterator[Path]:
-    with quick_folder() as folder:
-        yield folder
 
 
 def test_a_killed_ingest_leaves_an_index_that_answers_and_the_next_one_completes(room: Path) -> None:

@@ -8,20 +8,19 @@ import sqlite3
 import subprocess
 import sys
 import uuid
-from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
 import pytest
 import sqlalchemy as sa
 
-from commands import quick_folder, run
+from commands import run
 from glossator.core.conversations import session_key
 from glossator.core.errors import RecordsDown, RecordsProblem, SettingsError
 from glossator.store import schema
 from glossator.store.database import HEAD, Database, _alembic, database_url
 from glossator.store.records import Records
-from postgres import Postgres, running_postgres
+from postgres import Postgres
 from writers import exchange
 
 SEED = """
@@ -53,18 +52,6 @@ SOURCE = {
     "snippet": "The Jacobian maps joint velocities to end-effector velocities.",
 }
 STEPS = ["0001", "0002"]
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[Postgres]:
-    with running_postgres() as running:
-        yield running
-
-
-@pytest.fixture
-def room() -> Iterator[Path]:
-    with quick_folder() as folder:
-        yield folder
 
 
 @pytest.fixture(params=["sqlite", "postgres"])

@@ -11,7 +11,8 @@ import pytest
 import glossator
 from commands import quick_folder, run
 from glossator.core.errors import ReceiptNotFound
-from glossator.core.types import SourceState, Status
+from glossator.core.receipts import SourceState
+from glossator.core.types import Status
 from glossator.facade import Book
 
 PAGE = """# Tides

@@ -11,14 +11,12 @@ import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
 import pytest
 import sqlalchemy as sa
 
-from commands import quick_folder
 from glossator.core.conversations import Request, session_key
 from glossator.core.errors import RecordsDown
 from glossator.store.database import Database, database_url
@@ -31,18 +29,6 @@ WRITERS = 50
 SCRIPT = Path(__file__).parent / "writers.py"
 CUT = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND datname = 'cut'"
 COUNT = "SELECT request_key FROM conversations"
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[Postgres]:
-    with running_postgres() as running:
-        yield running
-
-
-@pytest.fixture
-def room() -> Iterator[Path]:
-    with quick_folder() as folder:
-        yield folder
 
 
 class Writers:

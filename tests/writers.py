@@ -12,7 +12,8 @@ from pathlib import Path
 
 from glossator.core.conversations import Request, session_key
 from glossator.core.errors import RecordsProblem
-from glossator.core.types import Answer, Citation, Mode, Receipt, Sentence
+from glossator.core.receipts import Receipt
+from glossator.core.types import Answer, Citation, Mode, Sentence
 from glossator.store.database import Database, database_url
 from glossator.store.records import Records
 from glossator.verification.receipts import make_receipt

@@ -7,7 +7,7 @@ from collections.abc import Hashable
 from dataclasses import replace
 from threading import Lock
 
-from glossator.core.types import Receipt
+from glossator.core.receipts import Receipt
 
 
 class AnswerCache:

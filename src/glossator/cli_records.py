@@ -2,12 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Coroutine
 from dataclasses import asdict
 from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from glossator.cli_shared import finish, print_json, shared, wired
+from glossator.cli_shared import Command, finish, print_json, shared, wired
+
+if TYPE_CHECKING:
+    from glossator.core.conversations import SessionKey
+    from glossator.parts import Parts
+
+T = TypeVar("T")
+Work = Callable[["Parts", "SessionKey"], Coroutine[Any, Any, T]]
+
+
+def _one_session(command: Command) -> Command:
+    command = click.option("--user", help="The user whose conversation it is.")(command)
+    return click.argument("session_id", metavar="ID")(command)
 
 
 @click.group()
@@ -30,17 +44,13 @@ def list_sessions(user: str | None, limit: int, data_dir: Path | None, as_json: 
 
 
 @sessions.command()
-@click.argument("session_id", metavar="ID")
-@click.option("--user", help="The user whose conversation it is.")
+@_one_session
 @shared
 def export(session_id: str, user: str | None, data_dir: Path | None, as_json: bool) -> None:
     """A whole conversation, as Markdown or as JSON."""
     from glossator import conversations
-    from glossator.core.conversations import session_key
 
-    key = session_key(session_id, user)
-    parts = wired(data_dir)
-    session, exchanges = finish(parts, conversations.whole_history(parts, key))
+    _, (session, exchanges) = _of_session(session_id, user, data_dir, conversations.whole_history)
     if as_json:
         print_json(conversations.as_json(session, exchanges))
     else:
@@ -48,33 +58,34 @@ def export(session_id: str, user: str | None, data_dir: Path | None, as_json: bo
 
 
 @sessions.command()
-@click.argument("session_id", metavar="ID")
-@click.option("--user", help="The user whose conversation it is.")
+@_one_session
 @shared
 def reset(session_id: str, user: str | None, data_dir: Path | None, as_json: bool) -> None:
     """Begin a conversation anew under the same id."""
     from glossator import conversations
-    from glossator.core.conversations import session_key
 
-    key = session_key(session_id, user)
-    parts = wired(data_dir)
-    finish(parts, conversations.reset(parts, key))
-    print_json({"reset": key.name}) if as_json else click.echo(f"The conversation {key.name} begins anew.")
+    name, _ = _of_session(session_id, user, data_dir, conversations.reset)
+    print_json({"reset": name}) if as_json else click.echo(f"The conversation {name} begins anew.")
 
 
 @sessions.command()
-@click.argument("session_id", metavar="ID")
-@click.option("--user", help="The user whose conversation it is.")
+@_one_session
 @shared
 def delete(session_id: str, user: str | None, data_dir: Path | None, as_json: bool) -> None:
     """Delete a conversation with its receipts and feedback, for good."""
     from glossator import conversations
+
+    name, _ = _of_session(session_id, user, data_dir, conversations.delete)
+    print_json({"deleted": name}) if as_json else click.echo(f"The conversation {name} is deleted.")
+
+
+def _of_session(session_id: str, user: str | None, data_dir: Path | None, work: Work[T]) -> tuple[str, T]:
+    """What some work on one session gives, and the session's name."""
     from glossator.core.conversations import session_key
 
     key = session_key(session_id, user)
     parts = wired(data_dir)
-    finish(parts, conversations.delete(parts, key))
-    print_json({"deleted": key.name}) if as_json else click.echo(f"The conversation {key.name} is deleted.")
+    return key.name, finish(parts, work(parts, key))
 
 
 @click.group()

@@ -13,11 +13,12 @@ from typing import Any
 
 from glossator import pipeline
 from glossator.answer.extractive import PASSAGES
-from glossator.core.checks import checked_text
+from glossator.core.checks import checked_question, checked_selection, checked_text
 from glossator.core.conversations import ContextMode, Exchange, History, Request, Session, SessionKey, Turn
 from glossator.core.errors import RecordsDown, RecordsProblem, TurnLost
 from glossator.core.ports import Drafter
-from glossator.core.types import Answer, Filters, Mode, Policy, Receipt
+from glossator.core.receipts import Receipt
+from glossator.core.types import Answer, Filters, Mode, Policy
 from glossator.parts import Parts
 
 CLEAN_EVERY = 600.0
@@ -82,9 +83,9 @@ def _past(turn: Turn | None) -> pipeline.Past:
 def _request(question: str, selected_text: str | None, filters: Filters) -> Request:
     """What is asked, checked before it takes a place in the queue."""
     if selected_text is not None:
-        pipeline.checked_selection(selected_text)
+        checked_selection(selected_text)
     active = {n: checked_text(value, "filter") for n, value in asdict(filters).items() if value is not None}
-    return Request(pipeline.checked_question(question), selected_text, active)
+    return Request(checked_question(question), selected_text, active)
 
 
 @asynccontextmanager

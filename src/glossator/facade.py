@@ -18,8 +18,9 @@ from glossator import conversations, pipeline
 from glossator.core.conversations import Exchange, Rating, session_key
 from glossator.core.errors import BadInput, QuestionError
 from glossator.core.ports import Progress, silent
+from glossator.core.receipts import Replay
 from glossator.core.settings import load_settings
-from glossator.core.types import Answer, Checked, Document, Filters, IngestReport, Passage, Replay, Verdict
+from glossator.core.types import Answer, Checked, Document, Filters, IngestReport, Passage, Verdict
 from glossator.parts import Parts, make_verifier, wire
 from glossator.verification.judge import Verifier
 

@@ -44,7 +44,7 @@ class Parts:
         self._open_records = open_records
         self._records: Records | None = None
         self._open_drafter = open_drafter
-        self._drafter: Drafter | None = None
+        self._drafter: AgentDrafter | None = None
         self.cache = AnswerCache(settings.cache_answers)
         self._lock = Lock()
         self._open: Generation | None = None
@@ -90,7 +90,7 @@ class Parts:
     async def close(self) -> None:
         """Let go of all files and connections."""
         await self.close_records()
-        if self._drafter is not None and hasattr(self._drafter, "close"):
+        if self._drafter is not None:
             await self._drafter.close()
             self._drafter = None
         with self._lock:

@@ -8,12 +8,13 @@ import time
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import replace
 
-from glossator.answer.cite import abstain, cite, cite_checked, cite_checked_selection, cite_selection, with_verdicts
-from glossator.answer.extractive import PASSAGES, Material, choose, is_generic, points_at_text, summarise
+from glossator.answer.cite import abstain, cite_checked, cite_checked_selection
+from glossator.answer.extractive import PASSAGES
 from glossator.answer.followups import leans, standing_alone
-from glossator.core.checks import checked_text
-from glossator.core.errors import QuestionError, RecordsProblem
+from glossator.core.checks import MAX_QUESTION, checked_question, checked_selection, checked_top_k
+from glossator.core.errors import RecordsProblem
 from glossator.core.ports import Drafter, Progress, silent
+from glossator.core.receipts import Receipt, Replay
 from glossator.core.types import (
     Answer,
     Brief,
@@ -25,20 +26,18 @@ from glossator.core.types import (
     Mode,
     Passage,
     Policy,
-    Receipt,
-    Replay,
     Retrieved,
     Skip,
 )
 from glossator.drafting import Drafting
 from glossator.embed.cache import KEPT_GENERATIONS, EmbeddingCache, embed_with_cache
 from glossator.evaluate.golden import Golden, Outcome, run_golden
+from glossator.extracting import ABSTAIN_BELOW, extract, extract_selection
 from glossator.ingest.changes import corpus_hash, plan_ingest
-from glossator.ingest.chunk import CHUNKER_VERSION, SELECTION, chunk_document
+from glossator.ingest.chunk import CHUNKER_VERSION, chunk_document
 from glossator.ingest.read import read_source
-from glossator.ingest.selection import selection_document
 from glossator.parts import Parts
-from glossator.retrieve import nearest_chunks, retrieve, selection_relevance, weigh
+from glossator.retrieve import retrieve
 from glossator.store.generations import FORMAT, Generation, Manifest, SourceRecord, now
 from glossator.verification.confidence import confidence
 from glossator.verification.draft.claims import Kind, split_claims
@@ -46,20 +45,11 @@ from glossator.verification.gate import MOST_CLAIMS, check
 from glossator.verification.receipts import make_receipt
 from glossator.verification.receipts import replay as replayed
 
-ABSTAIN_BELOW = 0.3
-"""Relevance under which the book is taken not to speak of a question; 0.3 to 0.5 is low confidence."""
-
-ABSTAIN_BELOW_POINTING = 0.1
-"""The same for a selection when the question points at it."""
-
-MAX_QUESTION, MAX_SELECTION, MAX_TOP_K = 32_000, 64_000, 100
 EVERYTHING = Filters()
 Past = tuple[tuple[str, str], ...]
 """Earlier questions and answers, oldest first."""
 VERIFY_PASSAGES = 5
 """Passages of the book that a claim without sources is checked against."""
-SELECTION_CHUNKS = 24
-"""Chunks of a selection that are embedded while the reader waits; a longer one is narrowed by its words first."""
 
 
 async def ingest(
@@ -160,7 +150,8 @@ async def answering(
     drafter = drafter or parts.drafter
     book = await asyncio.to_thread(parts.generation) if selected_text is None else None
     selection = None if selected_text is None else checked_selection(selected_text)
-    key = _cache_key(parts, drafter, question, selection, top_k, filters, policy)
+    generation = book.manifest.generation if book else parts.generations.current()
+    key = _cache_key(parts, drafter, generation, question, selection, top_k, filters, policy)
     if cached and (known := parts.cache.get(key)) is not None:
         yield known.answer.text
         yield known
@@ -201,7 +192,7 @@ async def _from_book(
 
     alone = standing_alone(question, [asked for asked, _ in past])
     found = await asyncio.to_thread(_search, parts, alone, top_k, filters, book)
-    passages, answer = list(found.passages), None
+    passages = list(found.passages)
     if drafter is not None and found.relevance >= ABSTAIN_BELOW:
         brief = Brief(question, found.passages, None, past, search_more)
         drafting = Drafting(parts.verifier, drafter, brief, policy, parts.settings.answer_seconds)
@@ -212,13 +203,13 @@ async def _from_book(
             sure = _confidence(found.relevance, checked)
             answer = replace(cite_checked(checked, passages, sure, book.page_text), degraded=drafting.degraded)
         else:
-            answer = await asyncio.to_thread(_extract, parts, alone, found, book)
+            answer = await asyncio.to_thread(extract, parts, alone, found, book)
             answer = _instead(answer, drafting, abstain(found.passages, Mode.NO_RESULTS, found.relevance))
             drafter = drafter if drafting.declined else None
             yield answer.text
     else:
         drafter = None
-        answer = await asyncio.to_thread(_extract, parts, alone, found, book)
+        answer = await asyncio.to_thread(extract, parts, alone, found, book)
         yield answer.text
     yield _receipt(parts, question, answer, passages, book.manifest, drafter, policy)
 
@@ -228,7 +219,7 @@ async def _from_selection(
 ) -> AsyncIterator[str | Receipt]:
     """Only the selection is read: nothing here can reach the rest of the book, nor what was said before."""
     if drafter is None:
-        answer = await asyncio.to_thread(_extract_selection, parts, question, selection)
+        answer = await asyncio.to_thread(extract_selection, parts, question, selection)
         yield answer.text
     else:
         brief = Brief(question, selection=selection)
@@ -239,7 +230,7 @@ async def _from_selection(
         if checked.sentences:
             answer = replace(cite_checked_selection(checked, _confidence(1.0, checked)), degraded=drafting.degraded)
         else:
-            answer = await asyncio.to_thread(_extract_selection, parts, question, selection)
+            answer = await asyncio.to_thread(extract_selection, parts, question, selection)
             answer = _instead(answer, drafting, abstain((), Mode.SELECTED_TEXT, 0.0))
             drafter = drafter if drafting.declined else None
             yield answer.text
@@ -263,53 +254,7 @@ def _confidence(relevance: float, checked: Checked) -> float:
 def _cache_key(parts: Parts, drafter: Drafter | None, *asked: object) -> tuple[object, ...]:
     """Everything that shapes an answer."""
     by = (drafter.name, drafter.prompt_hash, tuple(drafter.settings.items())) if drafter else ()
-    return (parts.generations.current(), by, parts.embedder.fingerprint, parts.verifier.version, *asked)
-
-
-def _extract(parts: Parts, question: str, found: Retrieved, book: Generation) -> Answer:
-    """The book's own sentences, or an abstention."""
-    if found.relevance < ABSTAIN_BELOW:
-        return abstain(found.passages, Mode.NO_RESULTS, found.relevance)
-    vectors = book.index.sentence_vectors([item.chunk for item in found.found])
-    material = [Material(f.chunk, v, f.passage.score) for f, v in zip(found.found, vectors, strict=True)]
-    quotes = choose(weigh(question, book.documents).weights, found.query.sentence, material)
-    if not quotes:
-        return abstain(found.passages, Mode.NO_RESULTS, found.relevance)
-    scores = {passage.chunk_id: passage.score for passage in found.passages}
-    return _checked(parts, cite(quotes, scores, found.relevance, book.page_text), found.passages)
-
-
-def _extract_selection(parts: Parts, question: str, selection: str) -> Answer:
-    return _checked(parts, _choose_from(parts, question, selection), [selection])
-
-
-def _choose_from(parts: Parts, question: str, selection: str) -> Answer:
-    words = weigh(question, parts.word_counts())
-    document = selection_document(selection)
-    chunks = nearest_chunks(chunk_document(document, parts.embedder.count_tokens, SELECTION), words, SELECTION_CHUNKS)
-    embedded = parts.embedder.embed_chunks(chunks, silent)
-    if is_generic(question):
-        quotes = summarise(
-            [Material(c, e.sentences.astype("float32"), 1.0) for c, e in zip(chunks, embedded, strict=True)]
-        )
-        return cite_selection(quotes, 1.0)
-    query = parts.embedder.embed_query(question)
-    scores, overall = selection_relevance(chunks, embedded, query, words, parts.embedder.calibration.selection)
-    if overall < (ABSTAIN_BELOW_POINTING if points_at_text(question) else ABSTAIN_BELOW):
-        return abstain((), Mode.SELECTED_TEXT, overall)
-    material = [Material(c, e.sentences.astype("float32"), s) for c, e, s in zip(chunks, embedded, scores, strict=True)]
-    material.sort(key=lambda item: -item.relevance)
-    quotes = choose(words.weights, query.sentence, material)
-    return cite_selection(quotes, overall) if quotes else abstain((), Mode.SELECTED_TEXT, 0.0)
-
-
-def _checked(parts: Parts, answer: Answer, passages: Sequence[Passage | str]) -> Answer:
-    """Every sentence of an answer against the passages that it was made from; what they do not say is left out."""
-    if answer.abstained:
-        return answer
-    prepared = parts.verifier.prepare(passages)
-    checked = with_verdicts(answer, [parts.verifier.judge(sentence.text, prepared) for sentence in answer.sentences])
-    return checked if checked.sentences else abstain((), answer.mode, 0.0)
+    return (by, parts.embedder.fingerprint, parts.verifier.version, *asked)
 
 
 def _receipt(
@@ -378,29 +323,3 @@ def _report(
 ) -> IngestReport:
     embeddings = EmbeddingCounts(made, chunks - made)
     return IngestReport(generation, counts, chunks, embeddings, round(time.monotonic() - started, 3), skipped)
-
-
-def checked_question(question: str) -> str:
-    """The question without white space around it."""
-    question = question.strip()
-    if not question:
-        raise QuestionError("The question is empty.", "Ask something.")
-    if len(question) > MAX_QUESTION:
-        raise QuestionError(f"The question has {len(question):,} characters.", f"Keep it within {MAX_QUESTION:,}.")
-    return checked_text(question, "question")
-
-
-def checked_selection(selection: str) -> str:
-    """The selection as it is."""
-    if not selection.strip():
-        raise QuestionError("The selection is empty.", "Select some text, or ask the whole book.")
-    if len(selection) > MAX_SELECTION:
-        raise QuestionError(f"The selection has {len(selection):,} characters.", f"Keep it within {MAX_SELECTION:,}.")
-    return checked_text(selection, "selection")
-
-
-def checked_top_k(top_k: int) -> int:
-    """How many passages, within bounds."""
-    if not 1 <= top_k <= MAX_TOP_K:
-        raise QuestionError(f"top_k is {top_k}.", f"Give a number from 1 to {MAX_TOP_K}.")
-    return top_k

@@ -15,7 +15,8 @@ from rich.text import Text
 from glossator.core.errors import QuestionError
 from glossator.core.ports import Progress as Listener
 from glossator.core.ports import silent
-from glossator.core.types import UNAVAILABLE, Answer, Checked, IngestReport, Passage, Replay, Status, Verdict
+from glossator.core.receipts import Replay
+from glossator.core.types import UNAVAILABLE, Answer, Checked, IngestReport, Passage, Status, Verdict
 
 if TYPE_CHECKING:
     from glossator.core.conversations import Session

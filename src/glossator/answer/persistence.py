@@ -9,12 +9,12 @@ import time
 import uuid
 from collections.abc import AsyncIterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import httpx2
 import openai
-from agents import Model, ModelResponse, OpenAIChatCompletionsModel
+from agents import Model, ModelResponse, OpenAIChatCompletionsModel, Usage
 
 from glossator.answer.breaker import Breaker
 from glossator.answer.providers import Provider
@@ -113,8 +113,20 @@ class Chain(Model):
         self.links = tuple(links)
 
     async def get_response(self, *args: Any, **kwargs: Any) -> ModelResponse:
-        """Answers are always streamed."""
-        raise NotImplementedError
+        """The same answer, whole."""
+        async for event in self.stream_response(*args, **kwargs):
+            if event.type == "response.completed":
+                said = event.response
+        spent = said.usage
+        usage = Usage(requests=1)
+        if spent:
+            usage = replace(
+                usage,
+                input_tokens=spent.input_tokens,
+                output_tokens=spent.output_tokens,
+                total_tokens=spent.total_tokens,
+            )
+        return ModelResponse(said.output, usage, said.id)
 
     async def stream_response(self, *args: Any, **kwargs: Any) -> AsyncIterator[Any]:
         """The events of the first answer that begins."""

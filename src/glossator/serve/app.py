@@ -17,6 +17,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from glossator import __version__, pipeline
 from glossator.conversations import keep_clean
+from glossator.core.checks import MAX_QUESTION, MAX_TOP_K
 from glossator.core.errors import RecordsProblem
 from glossator.core.settings import Settings, load_settings
 from glossator.core.types import Document, Filters
@@ -41,16 +42,16 @@ class FilterModel(BaseModel):
 class SearchQuery(FilterModel):
     """The parameters of GET /search."""
 
-    q: str = Field(min_length=1, max_length=pipeline.MAX_QUESTION)
-    top_k: int = Field(default=5, ge=1, le=pipeline.MAX_TOP_K)
+    q: str = Field(min_length=1, max_length=MAX_QUESTION)
+    top_k: int = Field(default=5, ge=1, le=MAX_TOP_K)
 
 
 class SearchRequest(BaseModel):
     """The body of POST /search."""
 
     model_config = ConfigDict(extra="forbid")
-    query: str = Field(min_length=1, max_length=pipeline.MAX_QUESTION)
-    top_k: int = Field(default=5, ge=1, le=pipeline.MAX_TOP_K)
+    query: str = Field(min_length=1, max_length=MAX_QUESTION)
+    top_k: int = Field(default=5, ge=1, le=MAX_TOP_K)
     filters: FilterModel = Field(default_factory=FilterModel)
 
 

@@ -35,7 +35,7 @@ from glossator.core.errors import (
     RequestKeyReused,
     TurnLost,
 )
-from glossator.core.types import Receipt
+from glossator.core.receipts import Receipt
 from glossator.store.database import Database
 from glossator.store.rows import as_feedback, as_receipt, as_session
 from glossator.store.schema import feedback, receipts, sessions

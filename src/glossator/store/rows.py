@@ -21,7 +21,8 @@ from glossator.core.conversations import (
     SessionState,
 )
 from glossator.core.errors import ReceiptNotFound
-from glossator.core.types import Answer, Citation, Mode, Receipt
+from glossator.core.receipts import Receipt
+from glossator.core.types import Answer, Citation, Mode
 
 INACTIVE_AFTER = timedelta(minutes=30)
 LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)

@@ -23,7 +23,7 @@ from glossator.core.conversations import (
     Turn,
 )
 from glossator.core.errors import ConversationBusy, ReceiptNotFound, SessionNotFound, TurnLost
-from glossator.core.types import Receipt
+from glossator.core.receipts import Receipt
 from glossator.store.rows import INACTIVE_AFTER, answer_columns, as_exchange, as_session, receipt_columns
 from glossator.store.schema import UtcTime, conversations, feedback, receipts, sessions, turns
 

@@ -6,20 +6,8 @@ import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from glossator.core.types import (
-    Answer,
-    Citation,
-    Mode,
-    Passage,
-    Policy,
-    Receipt,
-    Replay,
-    ReplayedSentence,
-    Sentence,
-    SourceState,
-    Status,
-    UsedPassage,
-)
+from glossator.core.receipts import Receipt, Replay, ReplayedSentence, SourceState, UsedPassage
+from glossator.core.types import Answer, Citation, Mode, Passage, Policy, Sentence, Status
 from glossator.verification.judge import Verifier
 
 PageText = Callable[[str], str]
