@@ -14,7 +14,7 @@ from typing import Any
 import httpx
 import httpx2
 import pytest
-from agents import Agent, Runner
+from agents import Agent, RunConfig, Runner
 from agents.testing import ScriptedModel, assistant_message, function_call
 
 import glossator
@@ -642,6 +642,7 @@ async def test_a_chain_answers_whole_as_well_as_in_pieces(data: Path, server: Ll
     async with opened(data, server) as parts:
         drafter = parts.drafter
         assert isinstance(drafter, AgentDrafter)
-        result = await Runner.run(Agent(name="whole", model=drafter._model), QUESTION)
+        agent, quiet = Agent(name="whole", model=drafter._model), RunConfig(tracing_disabled=True)
+        result = await Runner.run(agent, QUESTION, run_config=quiet)
     assert result.final_output == TRUE
     assert result.context_wrapper.usage.total_tokens == 25

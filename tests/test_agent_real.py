@@ -26,9 +26,9 @@ from real_llm import MODEL, real_llm_missing, running_llm
 
 FACTS = {
     "Spring tides": "Spring tides occur at new moon and at full moon. They have the largest range of all tides.",
-    "Neap tides": "Neap tides occur at the first and at the third quarter. Their range is about 3 metres here.",
+    "Neap tides": "Neap tides occur at the first and at the third quarter. Their range is about 3 meters here.",
     "Currents": "The current must never be crossed at night. It runs at 4 knots when the tide turns.",
-    "Harbours": "The harbour of Ost is closed from 22 to 6 hours. Ships of more than 40 metres need a pilot.",
+    "Harbors": "The harbor of Ost is closed from 22 to 6 hours. Ships of more than 40 meters need a pilot.",
     "Lamps": "The red lamp marks the port side. The green lamp marks the starboard side.",
 }
 WAYS = (
@@ -83,7 +83,7 @@ def check(answer: Answer, source: str) -> None:
         assert sentence.verdict.supported
         assert sentence.verdict.score >= SURE
         words = content_words(sentence.text)
-        assert sum(word in known for word in words) >= 0.7 * len(words), sentence.text
+        assert sum(word in known for word in words) >= 0.8 * len(words), sentence.text
         assert set(re.findall(r"\d+", sentence.text)) <= set(re.findall(r"\d+", source)), sentence.text
 
 
@@ -97,7 +97,7 @@ async def test_none_of_fifty_nonsense_answers_gets_an_unsupported_sentence_out(d
                 return await pipeline.ask(parts, question, selection, top_k=1)
 
         asked = [(question, FACTS[topic]) for topic, question in QUESTIONS]
-        asked += [(question, FACTS["Lamps"] + " " + FACTS["Harbours"]) for _, question in QUESTIONS]
+        asked += [(question, FACTS["Lamps"] + " " + FACTS["Harbors"]) for _, question in QUESTIONS]
         answers = await asyncio.gather(*(ask(question, selection) for question, selection in asked))
     for (_, selection), answer in zip(asked, answers, strict=True):
         check(answer, selection)
