@@ -51,7 +51,7 @@ def attacks() -> list[str]:
 
 async def answer(parts: Parts, question: str, selection: str | None, attack: str) -> Answer:
     asked = pipeline.answering(parts, question, selection, drafter=Obedient(attack))
-    return pipeline.receipt_of([piece async for piece in asked]).answer
+    return pipeline.told_in([piece async for piece in asked]).answer
 
 
 def leaks(parts: Parts, found: Answer, attack: str) -> tuple[int, int]:

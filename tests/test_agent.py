@@ -100,7 +100,7 @@ async def ask(
     server.script(*replies)
     async with opened(data, server, **given) as parts:
         pieces = [piece async for piece in pipeline.answering(parts, question, selection)]
-    answer = pipeline.receipt_of(pieces).answer
+    answer = pipeline.told_in(pieces).answer
     assert "".join(piece for piece in pieces if isinstance(piece, str)) == answer.text
     return answer
 
@@ -607,7 +607,7 @@ async def test_an_answer_of_the_book_alone_names_no_model(data: Path, server: Ll
     server.script(fails(401))
     async with opened(data, server) as parts:
         pieces = [piece async for piece in pipeline.answering(parts, QUESTION)]
-    assert pipeline.receipt_of(pieces).answerer == "extractive"
+    assert pipeline.told_in(pieces).receipt.answerer == "extractive"
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from collections.abc import Hashable
 from dataclasses import replace
 from threading import Lock
 
-from glossator.core.receipts import Receipt
+from glossator.core.receipts import Told
 
 
 class AnswerCache:
@@ -15,11 +15,11 @@ class AnswerCache:
 
     def __init__(self, size: int) -> None:
         self._size = size
-        self._kept: OrderedDict[Hashable, Receipt] = OrderedDict()
+        self._kept: OrderedDict[Hashable, Told] = OrderedDict()
         self._lock = Lock()
         self.hits = self.misses = 0
 
-    def get(self, key: Hashable) -> Receipt | None:
+    def get(self, key: Hashable) -> Told | None:
         """The answer, marked as one that was kept."""
         with self._lock:
             found = self._kept.get(key)
@@ -28,12 +28,12 @@ class AnswerCache:
                 return None
             self._kept.move_to_end(key)
             self.hits += 1
-        return replace(found, answer=replace(found.answer, cached=True))
+        return found.telling(replace(found.answer, cached=True))
 
-    def put(self, key: Hashable, receipt: Receipt) -> None:
+    def put(self, key: Hashable, told: Told) -> None:
         """Keep an answer; the one that was asked for longest ago makes room."""
         with self._lock:
-            self._kept[key] = receipt
+            self._kept[key] = told
             while len(self._kept) > self._size:
                 self._kept.popitem(last=False)
 

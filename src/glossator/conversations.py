@@ -17,7 +17,8 @@ from glossator.core.checks import checked_question, checked_selection, checked_t
 from glossator.core.conversations import ContextMode, Exchange, History, Request, Session, SessionKey, Turn
 from glossator.core.errors import RecordsDown, RecordsProblem, TurnLost
 from glossator.core.ports import Drafter
-from glossator.core.receipts import Receipt
+from glossator.core.receipts import Told
+from glossator.core.stages import stage
 from glossator.core.types import Answer, Filters, Mode, Policy
 from glossator.parts import Parts
 
@@ -38,12 +39,8 @@ async def converse(
     request_key: str | None = None,
 ) -> Answer:
     """The answer to one turn of a conversation; `stored` says whether it will be remembered."""
-    request = _request(question, selected_text, filters)
-    async with _turn(parts, key, request, request_key) as turn:
-        if turn and turn.repeats:
-            return turn.repeats[0].answer
-        pieces = pipeline.answering(parts, request.question, selected_text, top_k, filters, _past(turn))
-        return await _stored(parts, key, turn, request, pipeline.receipt_of([piece async for piece in pieces]))
+    pieces = conversing(parts, question, key, selected_text, top_k, filters, request_key=request_key)
+    return pipeline.told_in([piece async for piece in pieces]).answer
 
 
 async def converse_stream(
@@ -58,11 +55,29 @@ async def converse_stream(
     drafter: Drafter | None = None,
 ) -> AsyncIterator[str | Answer]:
     """The same as it is written; the whole answer comes last, when it is stored."""
+    asked = (question, key, selected_text, top_k, filters, policy, request_key, drafter)
+    async for piece in conversing(parts, *asked):
+        yield piece if isinstance(piece, str) else piece.answer
+
+
+async def conversing(
+    parts: Parts,
+    question: str,
+    key: SessionKey,
+    selected_text: str | None = None,
+    top_k: int = PASSAGES,
+    filters: Filters = pipeline.EVERYTHING,
+    policy: Policy = Policy.STRICT,
+    request_key: str | None = None,
+    drafter: Drafter | None = None,
+) -> AsyncIterator[str | Told]:
+    """The same with all that made it in the place of the answer."""
     request = _request(question, selected_text, filters)
     async with _turn(parts, key, request, request_key) as turn:
         if turn and turn.repeats:
-            yield turn.repeats[0].answer.text
-            yield turn.repeats[0].answer
+            answer = turn.repeats[0].answer
+            yield answer.text
+            yield Told(replace(await parts.records.receipt(answer.receipt_id), answer=answer))
             return
         asked = (request.question, selected_text, top_k, filters, _past(turn), policy, drafter)
         async for piece in pipeline.answering(parts, *asked):
@@ -114,17 +129,18 @@ async def _given_back(parts: Parts, turn: Turn) -> None:
         _log.warning("%s", error.message)
 
 
-async def _stored(parts: Parts, key: SessionKey, turn: Turn | None, request: Request, receipt: Receipt) -> Answer:
+async def _stored(parts: Parts, key: SessionKey, turn: Turn | None, request: Request, told: Told) -> Told:
     """The answer, and whether it is in the records: nothing pretends to be stored."""
-    told = replace(receipt.answer, session_id=key.name)
+    answer = replace(told.answer, session_id=key.name)
     if turn is None:
-        return replace(told, receipt_id="")
+        return told.telling(replace(answer, receipt_id=""))
     try:
-        await parts.records.finish(turn, request, receipt)
+        with stage("records"):
+            await parts.records.finish(turn, request, told.receipt)
     except (RecordsDown, TurnLost) as error:
         _log.warning("%s", error.message)
-        return replace(told, receipt_id="")
-    return replace(told, stored=True)
+        return told.telling(replace(answer, receipt_id=""))
+    return told.telling(replace(answer, stored=True))
 
 
 async def delete(parts: Parts, key: SessionKey) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import time
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import replace
 
 from glossator.answer.cite import abstain, cite_checked, cite_checked_selection
@@ -14,7 +14,8 @@ from glossator.answer.followups import leans, standing_alone
 from glossator.core.checks import MAX_QUESTION, checked_question, checked_selection, checked_top_k
 from glossator.core.errors import RecordsProblem
 from glossator.core.ports import Drafter, Progress, silent
-from glossator.core.receipts import Receipt, Replay
+from glossator.core.receipts import Receipt, Replay, Told
+from glossator.core.stages import stage
 from glossator.core.types import (
     Answer,
     Brief,
@@ -108,12 +109,12 @@ async def ask(
 ) -> Answer:
     """Sentences that answer a question, each checked and cited; or an abstention."""
     pieces = [piece async for piece in answering(parts, question, selected_text, top_k, filters)]
-    return await kept(parts, receipt_of(pieces))
+    return (await kept(parts, told_in(pieces))).answer
 
 
-def receipt_of(pieces: Sequence[str | Receipt]) -> Receipt:
+def told_in(pieces: Sequence[str | Told]) -> Told:
     """What comes last of an answer."""
-    return next(piece for piece in reversed(pieces) if isinstance(piece, Receipt))
+    return next(piece for piece in reversed(pieces) if isinstance(piece, Told))
 
 
 async def stream(
@@ -126,7 +127,7 @@ async def stream(
 ) -> AsyncIterator[str | Answer]:
     """An answer as it is written: every piece was checked before it is given out; the whole answer comes last."""
     async for piece in answering(parts, question, None, top_k, filters, (), policy, drafter):
-        yield piece if isinstance(piece, str) else await kept(parts, piece)
+        yield piece if isinstance(piece, str) else (await kept(parts, piece)).answer
 
 
 async def answering(
@@ -138,8 +139,9 @@ async def answering(
     past: Past = (),
     policy: Policy = Policy.STRICT,
     drafter: Drafter | None = None,
-) -> AsyncIterator[str | Receipt]:
-    """The same with the receipt, which nobody has kept yet, in the place of the answer.
+    seconds: float | None = None,
+) -> AsyncIterator[str | Told]:
+    """The same with all that made it, of which nobody has kept the receipt yet, in the place of the answer.
 
     `past` are earlier questions and answers. A question that stands alone is answered alone, and only such answers are
     kept in memory for whoever asks the same.
@@ -157,22 +159,23 @@ async def answering(
         yield known
         return
     if book is None:
-        pieces = _from_selection(parts, question, selection or "", policy, drafter)
+        pieces = _from_selection(parts, question, selection or "", policy, drafter, seconds)
     else:
-        pieces = _from_book(parts, book, question, top_k, filters, past, policy, drafter)
+        pieces = _from_book(parts, book, question, top_k, filters, past, policy, drafter, seconds)
     async for piece in pieces:
         if cached and not isinstance(piece, str) and not piece.answer.degraded:
             parts.cache.put(key, piece)
         yield piece
 
 
-async def kept(parts: Parts, receipt: Receipt) -> Answer:
+async def kept(parts: Parts, told: Told) -> Told:
     """The answer, which names its receipt only if that could be kept: an answer need not fail over it."""
     try:
-        await parts.records.keep(receipt)
+        with stage("records"):
+            await parts.records.keep(told.receipt)
     except RecordsProblem:
-        return replace(receipt.answer, receipt_id="")
-    return receipt.answer
+        return told.telling(replace(told.answer, receipt_id=""))
+    return told
 
 
 async def _from_book(
@@ -184,7 +187,8 @@ async def _from_book(
     past: Past,
     policy: Policy,
     drafter: Drafter | None,
-) -> AsyncIterator[str | Receipt]:
+    seconds: float | None,
+) -> AsyncIterator[str | Told]:
     """Search and answer from one generation, whatever is ingested meanwhile."""
 
     async def search_more(query: str, limit: int) -> tuple[Passage, ...]:
@@ -195,46 +199,55 @@ async def _from_book(
     passages = list(found.passages)
     if drafter is not None and found.relevance >= ABSTAIN_BELOW:
         brief = Brief(question, found.passages, None, past, search_more)
-        drafting = Drafting(parts.verifier, drafter, brief, policy, parts.settings.answer_seconds)
-        async for shown in drafting.words():
-            yield shown
+        drafting = Drafting(parts.verifier, drafter, brief, policy, seconds or parts.settings.answer_seconds)
+        with stage("generation"):
+            async for shown in drafting.words():
+                yield shown
         passages, checked = drafting.passages, drafting.gate.checked
         if checked.sentences:
             sure = _confidence(found.relevance, checked)
             answer = replace(cite_checked(checked, passages, sure, book.page_text), degraded=drafting.degraded)
         else:
-            answer = await asyncio.to_thread(extract, parts, alone, found, book)
+            answer = await _in_thread(extract, parts, alone, found, book)
             answer = _instead(answer, drafting, abstain(found.passages, Mode.NO_RESULTS, found.relevance))
             drafter = drafter if drafting.declined else None
             yield answer.text
     else:
         drafter = None
-        answer = await asyncio.to_thread(extract, parts, alone, found, book)
+        answer = await _in_thread(extract, parts, alone, found, book)
         yield answer.text
-    yield _receipt(parts, question, answer, passages, book.manifest, drafter, policy)
+    receipt = _receipt(parts, question, answer, passages, book.manifest, drafter, policy)
+    yield Told(receipt, tuple(passages))
 
 
 async def _from_selection(
-    parts: Parts, question: str, selection: str, policy: Policy, drafter: Drafter | None
-) -> AsyncIterator[str | Receipt]:
+    parts: Parts, question: str, selection: str, policy: Policy, drafter: Drafter | None, seconds: float | None
+) -> AsyncIterator[str | Told]:
     """Only the selection is read: nothing here can reach the rest of the book, nor what was said before."""
     if drafter is None:
-        answer = await asyncio.to_thread(extract_selection, parts, question, selection)
+        answer = await _in_thread(extract_selection, parts, question, selection)
         yield answer.text
     else:
         brief = Brief(question, selection=selection)
-        drafting = Drafting(parts.verifier, drafter, brief, policy, parts.settings.answer_seconds)
-        async for shown in drafting.words():
-            yield shown
+        drafting = Drafting(parts.verifier, drafter, brief, policy, seconds or parts.settings.answer_seconds)
+        with stage("generation"):
+            async for shown in drafting.words():
+                yield shown
         checked = drafting.gate.checked
         if checked.sentences:
             answer = replace(cite_checked_selection(checked, _confidence(1.0, checked)), degraded=drafting.degraded)
         else:
-            answer = await asyncio.to_thread(extract_selection, parts, question, selection)
+            answer = await _in_thread(extract_selection, parts, question, selection)
             answer = _instead(answer, drafting, abstain((), Mode.SELECTED_TEXT, 0.0))
             drafter = drafter if drafting.declined else None
             yield answer.text
-    yield _receipt(parts, question, answer, (), None, drafter, policy)
+    yield Told(_receipt(parts, question, answer, (), None, drafter, policy))
+
+
+async def _in_thread(write: Callable[..., Answer], *given: object) -> Answer:
+    """An answer of the book's own sentences, which are chosen and checked beside the event loop."""
+    with stage("generation"):
+        return await asyncio.to_thread(write, *given)
 
 
 def _instead(answer: Answer, drafting: Drafting, refusal: Answer) -> Answer:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from glossator.core.ports import Calibration, Embedder, VectorIndex, WordCounts
+from glossator.core.stages import stage
 from glossator.core.types import Chunk, Embedding, Filters, Found, Hit, Passage, QueryEmbedding, Retrieved
 from glossator.core.words import WordFinder, content_words, neighbours
 
@@ -63,17 +64,19 @@ def retrieve(
 ) -> Retrieved:
     """The best passages for a question."""
     question = shorten(question)
-    query = embedder.embed_query(question)
-    words = weigh(question, counts)
-    hits = index.search(query, question, max(CANDIDATES, 2 * top_k), filters)
-    ranked = rank(index, query, words, hits, embedder.calibration, max(RESCORED, 2 * top_k))
-    best = _distinct(index, ranked, max(top_k, JUDGED))
-    evidence = [features(chunk, r.dense, r.sentence, words) for chunk, r in best]
-    found = [
-        Found(_passage(chunk, relevance(values, embedder.calibration.book)), chunk)
-        for (chunk, _), values in zip(best, evidence, strict=True)
-    ]
-    return Retrieved(tuple(found[:top_k]), together(evidence, embedder.calibration.book), query, generation)
+    with stage("embedding"):
+        query = embedder.embed_query(question)
+    with stage("retrieval"):
+        words = weigh(question, counts)
+        hits = index.search(query, question, max(CANDIDATES, 2 * top_k), filters)
+        ranked = rank(index, query, words, hits, embedder.calibration, max(RESCORED, 2 * top_k))
+        best = _distinct(index, ranked, max(top_k, JUDGED))
+        evidence = [features(chunk, r.dense, r.sentence, words) for chunk, r in best]
+        found = [
+            Found(_passage(chunk, relevance(values, embedder.calibration.book)), chunk)
+            for (chunk, _), values in zip(best, evidence, strict=True)
+        ]
+        return Retrieved(tuple(found[:top_k]), together(evidence, embedder.calibration.book), query, generation)
 
 
 def shorten(question: str) -> str:

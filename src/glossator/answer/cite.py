@@ -8,6 +8,7 @@ from dataclasses import replace
 from glossator.answer.extractive import Quote
 from glossator.core.links import deep_link
 from glossator.core.types import (
+    SNIPPET,
     Answer,
     Checked,
     Citation,
@@ -42,6 +43,7 @@ def cite(quotes: Sequence[Quote], scores: dict[str, float], confidence: float, p
             chunk_id=quote.chunk.chunk_id,
             document_id=quote.chunk.document_id,
             position=quote.chunk.position,
+            snippet=quote.chunk.text[:SNIPPET],
         )
         for number, quote in enumerate(quotes, 1)
     )
@@ -115,6 +117,7 @@ def _citation(number: int, evidence: Evidence, passage: Passage, page_text: Page
         chunk_id=passage.chunk_id,
         document_id=passage.document_id,
         position=passage.position,
+        snippet=passage.text[:SNIPPET],
     )
 
 

@@ -162,8 +162,3 @@ def session_key(name: str | None, user_id: str | None = None, request_key: str |
     if user_id is None and _UUID.fullmatch(name):
         return SessionKey(uuid.UUID(name), name)
     return SessionKey(uuid.uuid5(_NAMES, f"{user_id!r} {name}"), name, user_id)
-
-
-def _first_of(user_id: str | None, request_key: str) -> uuid.UUID:
-    named = f"{user_id!r} {checked_text(request_key, 'idempotency key')}"
-    return uuid.UUID(bytes=hashlib.sha256(named.encode()).digest()[:16], version=4)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from glossator.core.types import Answer, Policy, Status, Verdict
+from glossator.core.types import Answer, Passage, Policy, Status, Verdict
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +36,22 @@ class Receipt:
     settings: dict[str, str]
     verifier: str
     policy: Policy
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """An answer with what made it, and the passages that were found for it, best first."""
+
+    receipt: Receipt
+    passages: tuple[Passage, ...] = ()
+
+    @property
+    def answer(self) -> Answer:
+        return self.receipt.answer
+
+    def telling(self, answer: Answer) -> Told:
+        """The same, with the answer as it is told."""
+        return replace(self, receipt=replace(self.receipt, answer=answer))
 
 
 class SourceState(StrEnum):

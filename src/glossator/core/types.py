@@ -174,6 +174,10 @@ UNAVAILABLE = "AI summarization unavailable."
 """What readers are told when a language model should have written an answer, and could not."""
 
 
+SNIPPET = 200
+"""Characters of a passage that show what it is about."""
+
+
 class Status(StrEnum):
     """What became of a claim."""
 
@@ -251,6 +255,8 @@ class Citation:
     chunk_id: str = ""
     document_id: str = ""
     position: int = 0
+    snippet: str = ""
+    """How the passage begins that the quote stands in."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,8 @@ from glossator.verification.reading import Token
 _SKIP_CLAIM, _SKIP_SOURCE, _REPLACE, _UNLIKE = -0.45, -0.12, -0.3, -1.2
 _MOST_CELLS = 60_000
 _PREFIXES = frozenset(("un", "in", "im", "ir", "il", "non", "dis", "de", "mis", "anti", "counter", "under", "a"))
+_LONG_VOWELS = str.maketrans("", "", "اویءئؤةه")
+_ARTICLE, _ARABIC = "ال", "\u0600"
 SAME = 0.5
 """From here on two words count as one."""
 
@@ -64,6 +66,7 @@ def clash(one: Token, other: Token) -> bool:
 
 def _two_units(one: str, other: str) -> bool:
     known = units()
+    one, other = one.removeprefix(_ARTICLE), other.removeprefix(_ARTICLE)
     first = known.get(one) if len(one) > 2 else None
     second = known.get(other) if first and len(other) > 2 else None
     return bool(first and second and first.dimension == second.dimension and first.factor != second.factor)
@@ -92,13 +95,28 @@ def are_opposites(one: str, other: str) -> bool:
 
 
 def _one_lemma(one: str, other: str) -> bool:
-    """Whether two stems look like forms of one word: they differ in a short ending only."""
+    """Whether two stems look like forms of one word: they differ in a short ending only, or in the vowels of Arabic."""
+    if one[0] > _ARABIC:
+        root = arabic_root(one)
+        return len(root) >= 3 and root == arabic_root(other)
     if one[:4] != other[:4]:
         return False
     differ = (place for place, (a, b) in enumerate(zip(one, other, strict=False)) if a != b)
     shared = next(differ, min(len(one), len(other)))
     longest = max(len(one), len(other))
     return shared >= 4 and longest - shared <= 3 and shared >= 0.7 * longest
+
+
+@lru_cache(1 << 16)
+def arabic_root(stem: str) -> str:
+    """The consonants that the forms of an Arabic word share: without long vowels, and without what a verb or a noun
+    of place, person or action puts before and after them."""
+    root = stem.translate(_LONG_VOWELS)
+    while len(root) > 3 and root[0] in "تنمس":
+        root = root[1:]
+    while len(root) > 3 and root[-1] in "تن":
+        root = root[:-1]
+    return root
 
 
 def align(claim: Sequence[Token], source: Sequence[Token]) -> list[Pair]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from glossator.verification.align import Pair, clash
 from glossator.verification.beside import Beside, Finding, Part
 from glossator.verification.reading import Token
@@ -12,6 +14,10 @@ _MOST_OF = 0.6
 
 _BESIDE = 4
 """Words between a mark and what it belongs to."""
+
+_LEADING = frozenset({"ar"})
+"""Languages in which a negation stands right before what it negates."""
+_TO_BE = frozenset("یکن تکن یکون تکون کان کانت یکونوا".split())
 
 _REACH = 8
 """Words on either side that belong to the clause of a mark."""
@@ -79,6 +85,8 @@ def _conflict(one: Token, other: Token, family: str) -> bool:
 def _answer(b: Beside, place: int) -> int | None:
     """Where a mark of the claim has its like in the source: in its place, or free and near the same words."""
     pair, token = b.partner.get(place), b.claim[place]
+    if token.family == "negation" and b.language in _LEADING:
+        return next((n for n, t in enumerate(b.window.tokens) if t.family == "negation" and _agree(b, place, n)), None)
     if pair is not None and pair.source is not None and b.source(pair).family == token.family:
         return pair.source
     near = _near(b, place)
@@ -88,6 +96,22 @@ def _answer(b: Beside, place: int) -> int | None:
         if other.family == token.family and other.kind == token.kind and b.source_free(n)
     )
     return next((n for n in likely if any(abs(n - at) <= _BESIDE for at in near)), None)
+
+
+def _agree(b: Beside, place: int, there: int) -> bool:
+    """Whether two negations negate the same: the next word, or (with "to be") a word of the rest of the clause."""
+    mine, theirs = _negated(b.claim, place), _negated(b.window.tokens, there)
+    places = [b.place(n) for n in mine]
+    return (bool(mine) and places[0] in theirs) or (bool(theirs) and theirs[0] in places)
+
+
+def _negated(tokens: Sequence[Token], place: int) -> list[int]:
+    """The words that carry meaning after a negation, as far as it reaches."""
+    following = tokens[place + 1].form if place + 1 < len(tokens) else ""
+    spans = tokens[place].form.startswith("لیس") or following in _TO_BE
+    ahead = range(place + 1, min(len(tokens), place + 1 + _REACH))
+    found = [n for n in ahead if tokens[n].weight and tokens[n].clause == tokens[place].clause]
+    return found if spans else found[:1]
 
 
 def _near(b: Beside, place: int) -> list[int]:

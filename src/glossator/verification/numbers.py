@@ -115,6 +115,16 @@ def read_words(forms: Sequence[str], at: int, words: Words) -> tuple[float | Non
     return (total + current, place - at) if place > at else (None, 0)
 
 
+def read_ordinal(forms: Sequence[str], at: int, words: Words) -> tuple[float | None, int]:
+    """A third, or the third; Arabic says the fifth and the twentieth for the twenty-fifth."""
+    value = words.ordinals.get(forms[at])
+    if value is None:
+        return words.fractions.get(forms[at]), 1
+    following = forms[at + 1] if at + 1 < len(forms) else ""
+    tens = words.ordinals.get(following[1:], 0.0) if following[:1] in words.joiners else 0.0
+    return (value + tens, 2) if value < 10 and tens >= 20 else (value, 1)
+
+
 def _joined(form: str, words: Words, inside: bool) -> tuple[str, bool]:
     """Arabic writes "and" as part of the word: five and-twenty."""
     rest = form[1:]

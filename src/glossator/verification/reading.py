@@ -9,7 +9,15 @@ from functools import lru_cache
 
 from glossator.core.words import stem as english_stem
 from glossator.verification.lexicon import LANGUAGES, Words, fold, words_of
-from glossator.verification.numbers import NUMBER, Quantity, read_number, read_words, unit_after, unit_before
+from glossator.verification.numbers import (
+    NUMBER,
+    Quantity,
+    read_number,
+    read_ordinal,
+    read_words,
+    unit_after,
+    unit_before,
+)
 
 MOST_TOKENS = 4000
 """A longer text is read up to here; nothing beyond it can support or be supported."""
@@ -34,6 +42,13 @@ _ENDINGS = {
     "ar": ("ات", "ون", "ین", "ان", "تها", "ها", "هم", "ه", "ة", "ی", "ا"),
 }  # fmt: skip
 _ONTO = frozenset("وفبلک")
+_EXCEPT = frozenset(("إلا", "إلّا", "سوى", "سوي"))
+EXCEPT = "سوی"
+"""What turns the negation before it into "only"; without its hamza it would be another word, "that not"."""
+
+_IF = "اذا"
+_ONLY_WITHIN = 8
+"""Words between a negation and its exception."""
 _ARTICLES = ("وال", "بال", "فال", "کال", "لل", "ال", "و", "ف", "ب", "ل", "ک", "س")
 
 
@@ -131,7 +146,7 @@ def _word(
     text: str, match: re.Match[str], clause: int, language: str, words: Words, fresh: bool, in_unit: bool
 ) -> Token:
     raw = match.group()
-    form = _bare(fold(raw), words) if language == "ar" else fold(raw)
+    form = fold(raw) if language != "ar" else EXCEPT if raw in _EXCEPT else _bare(fold(raw), words)
     quoted = text[match.start() - 1 : match.start()] == "`"
     name = quoted or (not fresh and raw[:1].isupper()) or _odd(raw)
     weight = 0.0 if in_unit or (form in words.function and not quoted) else _weight(form, name, language)
@@ -182,7 +197,7 @@ def _merge(tokens: list[Token], words: Words, text: str) -> list[Token]:
         token = tokens[at]
         value, taken = (None, 0) if token.quantity else read_words(forms, at, words)
         if value is None and not token.quantity:
-            value, taken = words.ordinals.get(token.form, words.fractions.get(token.form)), 1
+            value, taken = read_ordinal(forms, at, words)
         if value is None:
             in_unit = token.start < skip
             token = _scaled(tokens, at, words) if token.quantity else token
@@ -229,4 +244,18 @@ def _mark(tokens: list[Token], words: Words) -> list[Token]:
                 taken = length
                 break
         at += taken
+    return _only(tokens) if EXCEPT in forms else tokens
+
+
+def _only(tokens: list[Token]) -> list[Token]:
+    """ "Not … except" says "only"."""
+    for at, token in enumerate(tokens):
+        following = tokens[at + 1].form if at + 1 < len(tokens) else ""
+        if token.form != EXCEPT or following == _IF:
+            continue
+        before = (n for n in range(at - 1, max(-1, at - 1 - _ONLY_WITHIN), -1) if tokens[n].clause == token.clause)
+        negated = next((n for n in before if tokens[n].family == "negation"), None)
+        if negated is not None:
+            tokens[negated] = replace(tokens[negated], family="part", kind="")
+            tokens[at] = replace(token, family="quantifier", kind="only", weight=0.0)
     return tokens
