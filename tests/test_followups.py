@@ -45,3 +45,7 @@ def test_a_question_is_searched_with_those_it_leans_on_and_no_others() -> None:
     assert standing_alone("And in winter?", before[:2]) == "What are neap tides? And in winter?"
     assert standing_alone("What is sourdough?", before) == "What is sourdough?"
     assert standing_alone("Why?", []) == "Why?"
+
+
+def test_a_very_long_question_stands_alone_and_costs_nothing() -> None:
+    assert not leans("Why is it so? " * 2_000)

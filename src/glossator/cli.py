@@ -2,7 +2,8 @@
 
 Exit codes: 0 done · 1 failed: golden questions, or claims that are not supported · 2 bad usage or input ·
 3 a source cannot be used · 4 the index cannot serve, or doctor found something amiss · 5 the data directory cannot be
-written · 6 the embedding model is missing or altered · 7 the records of conversations cannot be used · 130 interrupted.
+written, or its keys not read · 6 the embedding model is missing or altered · 7 the records of conversations cannot be
+used · 130 interrupted.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from typing import Any
 import click
 
 from glossator import __version__
+from glossator.cli_keys import keys
 from glossator.cli_records import db, sessions
 from glossator.cli_shared import Command, finish, print_json, shared, wired
 from glossator.core.errors import GlossatorError, QuestionError
@@ -223,6 +225,18 @@ def serve(host: str | None, port: int | None, workers: int, data_dir: Path | Non
     run_server(load_settings(data_dir=data_dir, host=host, port=port), workers, quiet=as_json)
 
 
+@cli.command()
+@click.option(
+    "--data-dir", type=click.Path(path_type=Path), help="Where the index lives (GLOSSATOR_DATA_DIR; .glossator)."
+)
+def mcp(data_dir: Path | None) -> None:
+    """Offer the book to other programs as tools: the Model Context Protocol on standard input and output."""
+    from glossator.serve.mcp import serve_stdio
+
+    parts = wired(data_dir)
+    finish(parts, serve_stdio(parts))
+
+
 def _made(filters: dict[str, str | None]) -> Filters:
     return Filters(filters["url_prefix"], filters["section"], filters["chapter"])
 
@@ -247,6 +261,7 @@ def _read(name: str) -> str:
 
 cli.add_command(sessions)
 cli.add_command(db)
+cli.add_command(keys)
 
 
 def main() -> None:

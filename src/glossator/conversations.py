@@ -19,7 +19,7 @@ from glossator.core.errors import RecordsDown, RecordsProblem, TurnLost
 from glossator.core.ports import Drafter
 from glossator.core.receipts import Told
 from glossator.core.stages import stage
-from glossator.core.types import Answer, Filters, Mode, Policy
+from glossator.core.types import Answer, Filters, Mode, Policy, Words
 from glossator.parts import Parts
 
 CLEAN_EVERY = 600.0
@@ -76,7 +76,7 @@ async def conversing(
     async with _turn(parts, key, request, request_key) as turn:
         if turn and turn.repeats:
             answer = turn.repeats[0].answer
-            yield answer.text
+            yield Words.of(answer)
             yield Told(replace(await parts.records.receipt(answer.receipt_id), answer=answer))
             return
         asked = (request.question, selected_text, top_k, filters, _past(turn), policy, drafter)

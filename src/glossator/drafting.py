@@ -49,6 +49,11 @@ class Drafting:
         self.gate = Gate(verifier, verifier.prepare(sources), policy, self._is_over)
         self.degraded = self.declined = self._heard = False
 
+    @property
+    def cited(self) -> tuple[str, ...]:
+        """The chunks that the marks stand for that were shown so far."""
+        return tuple(self.passages[evidence.source - 1].chunk_id for evidence in self.gate.checked.evidence)
+
     async def words(self) -> AsyncIterator[str]:
         """What may be shown, as soon as it may; half a sentence of a model that failed is not."""
         try:

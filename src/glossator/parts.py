@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING
 from glossator.answer.providers import Provider, providers
 from glossator.cache import AnswerCache
 from glossator.core.errors import SettingsError
-from glossator.core.ports import Drafter, Embedder, WordCounts
+from glossator.core.ports import Embedder, WordCounts
 from glossator.core.settings import Settings
 from glossator.embed.colbert import ColbertEncoder
 from glossator.embed.endpoints import FORMS, find_endpoint
 from glossator.embed.local import LocalEmbedder, built_in_model, is_installed
 from glossator.embed.remote import RemoteEmbedder
+from glossator.store.documents import Entry
 from glossator.store.generations import Generation, Generations
 from glossator.verification.judge import Verifier
 
@@ -75,11 +76,15 @@ class Parts:
         return self._records
 
     @property
-    def drafter(self) -> Drafter | None:
+    def drafter(self) -> AgentDrafter | None:
         """The language model's drafter, if one is configured; opened on first use, as it is heavier still."""
         if self._drafter is None:
             self._drafter = self._open_drafter()
         return self._drafter
+
+    def contents(self) -> list[Entry]:
+        """The table of contents."""
+        return self.generation().documents.contents()
 
     async def close_records(self) -> None:
         """Let go of the database."""

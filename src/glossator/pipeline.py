@@ -29,6 +29,7 @@ from glossator.core.types import (
     Policy,
     Retrieved,
     Skip,
+    Words,
 )
 from glossator.drafting import Drafting
 from glossator.embed.cache import KEPT_GENERATIONS, EmbeddingCache, embed_with_cache
@@ -155,7 +156,7 @@ async def answering(
     generation = book.manifest.generation if book else parts.generations.current()
     key = _cache_key(parts, drafter, generation, question, selection, top_k, filters, policy)
     if cached and (known := parts.cache.get(key)) is not None:
-        yield known.answer.text
+        yield Words.of(known.answer)
         yield known
         return
     if book is None:
@@ -202,7 +203,7 @@ async def _from_book(
         drafting = Drafting(parts.verifier, drafter, brief, policy, seconds or parts.settings.answer_seconds)
         with stage("generation"):
             async for shown in drafting.words():
-                yield shown
+                yield Words(shown, drafting.cited)
         passages, checked = drafting.passages, drafting.gate.checked
         if checked.sentences:
             sure = _confidence(found.relevance, checked)
@@ -211,11 +212,11 @@ async def _from_book(
             answer = await _in_thread(extract, parts, alone, found, book)
             answer = _instead(answer, drafting, abstain(found.passages, Mode.NO_RESULTS, found.relevance))
             drafter = drafter if drafting.declined else None
-            yield answer.text
+            yield Words.of(answer)
     else:
         drafter = None
         answer = await _in_thread(extract, parts, alone, found, book)
-        yield answer.text
+        yield Words.of(answer)
     receipt = _receipt(parts, question, answer, passages, book.manifest, drafter, policy)
     yield Told(receipt, tuple(passages))
 
@@ -226,7 +227,7 @@ async def _from_selection(
     """Only the selection is read: nothing here can reach the rest of the book, nor what was said before."""
     if drafter is None:
         answer = await _in_thread(extract_selection, parts, question, selection)
-        yield answer.text
+        yield Words.of(answer)
     else:
         brief = Brief(question, selection=selection)
         drafting = Drafting(parts.verifier, drafter, brief, policy, seconds or parts.settings.answer_seconds)
@@ -240,7 +241,7 @@ async def _from_selection(
             answer = await _in_thread(extract_selection, parts, question, selection)
             answer = _instead(answer, drafting, abstain((), Mode.SELECTED_TEXT, 0.0))
             drafter = drafter if drafting.declined else None
-            yield answer.text
+            yield Words.of(answer)
     yield Told(_receipt(parts, question, answer, (), None, drafter, policy))
 
 

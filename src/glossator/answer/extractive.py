@@ -39,7 +39,7 @@ _GENERIC = frozenset(
     terms mean meaning paragraph passage text section selection about tell me more what does is it the
     in of a please give overview gist main point points idea ideas key takeaway takeaways say saying
     here can you could help understand i don't do not get shorter short brief briefly words plain
-    english like five to for and an tldr tl dr
+    english like five to for and an tldr tl dr concept concepts notion term detail details easy easily language
     """.split()
 )
 

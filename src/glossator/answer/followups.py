@@ -8,6 +8,8 @@ from glossator.core.words import all_words, content_words
 
 MOST_TOGETHER = 3
 """Questions that are put together at most: a long conversation drifts, and so would its search."""
+LONGEST = 1000
+"""Characters of a question that can lean: a longer one says what it is about."""
 FEW = 4
 """Content words up to which a question that begins like a continuation is taken for one."""
 
@@ -50,6 +52,8 @@ def leans(question: str) -> bool:
     It says next to nothing itself ("Why?"), it begins like a continuation ("And for stairs?"), or it points at
     something ("How fast is it?") that it has not named before: "What is balance, and how is it kept?" has.
     """
+    if len(question) > LONGEST:
+        return False
     words = all_words(question)
     meaning = len([word for word in words if word not in _ASKING_FOR_MORE and content_words(word)])
     if meaning == 0 or any(phrase in " ".join(words) for phrase in _REFERRING):

@@ -14,7 +14,10 @@ GlossatorError
 │   ├── IndexMismatch        made by another embedding model
 │   └── IndexDamaged         files are missing or unreadable
 ├── StorageProblem           the data directory cannot be written
-│   └── IngestRunning        another ingest holds the lock
+│   ├── IngestRunning        another ingest holds the lock
+│   └── KeysDamaged          the file of API keys cannot be read
+├── Unauthorized             no key, or none that is valid here
+├── Forbidden                the caller is known, but lacks a scope
 ├── LanguageModelDown        no language model answers
 ├── RecordsProblem           the records of conversations
 │   ├── RecordsDown          the database cannot be reached, is locked or is full
@@ -102,6 +105,18 @@ class StorageProblem(GlossatorError):
 
 class IngestRunning(StorageProblem):
     """Another ingest holds the lock."""
+
+
+class KeysDamaged(StorageProblem):
+    """The file of keys cannot be read."""
+
+
+class Unauthorized(GlossatorError):
+    """No key, or none that is valid here; never says which part of it was wrong."""
+
+
+class Forbidden(GlossatorError):
+    """The caller is known, but lacks a scope."""
 
 
 class LanguageModelDown(GlossatorError):

@@ -57,6 +57,20 @@ class Settings(BaseSettings):
     receipt_days: float = Field(
         90.0, ge=0, le=3650, description="Days that receipts outside conversations are kept; 0 means for ever."
     )
+    max_body_bytes: int = Field(1_048_576, ge=1000, le=100_000_000, description="Larger requests are refused.")
+    rate_per_minute: int | None = Field(
+        None,
+        ge=0,
+        le=1_000_000,
+        description="Requests a minute of one client; 0 means any number. Unset: any number on loopback, else 120.",
+    )
+    redis_url: SecretStr = _secret("REDIS_URL", "A Redis or Valkey where all workers count requests together.")
+    max_running: int = Field(64, ge=1, le=10_000, description="Requests that are served at once.")
+    max_waiting: int = Field(256, ge=0, le=100_000, description="Requests that wait for a place; more are sent away.")
+    request_seconds: float = Field(60.0, gt=0, le=3600, description="Time of a request, a stream's included.")
+    trusted_proxies: str = Field("", description="Addresses of proxies whose X-Forwarded-For is believed.")
+    cors_origins: str = Field("", description="Origins of pages that may ask from a browser, with commas between.")
+    dev_mode: bool = Field(False, description="Whether errors tell details; never where strangers ask.")
     host: str = Field("127.0.0.1", description="Address that the server listens on.")
     port: int = Field(8000, ge=0, le=65535, description="Port that the server listens on.")
 

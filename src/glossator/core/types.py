@@ -316,6 +316,23 @@ class Answer:
     """Whether it was kept from an earlier question, which was the same."""
 
 
+class Words(str):
+    """Words of an answer; `chunks[n - 1]` is the chunk that the mark `[n]` in them stands for."""
+
+    __slots__ = ("chunks",)
+    chunks: tuple[str, ...]
+
+    def __new__(cls, text: str, chunks: tuple[str, ...] = ()) -> Words:
+        made = super().__new__(cls, text)
+        made.chunks = chunks
+        return made
+
+    @classmethod
+    def of(cls, answer: Answer) -> Words:
+        """All words of an answer."""
+        return cls(answer.text, tuple(citation.chunk_id for citation in answer.citations))
+
+
 Search = Callable[[str, int], Awaitable[tuple[Passage, ...]]]
 """Finds passages for a query, at most so many."""
 

@@ -1,63 +1,57 @@
-"""The application: search as JSON, a page to ask on, the book's pages, and health."""
+"""The application: doors, search, pages and health behind one set of limits; settings become a server here."""
 
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import asdict
+from http import HTTPStatus
 from importlib import resources
-from typing import Annotated, Any
 from urllib.parse import unquote, urlsplit
 
-from fastapi import FastAPI, Query, Request
-from fastapi.responses import HTMLResponse, PlainTextResponse, Response
-from pydantic import BaseModel, ConfigDict, Field
+from fastapi import FastAPI
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import HTMLResponse, Response
+from fastapi.routing import APIRoute
+from starlette.exceptions import HTTPException
+from starlette.middleware.cors import CORSMiddleware
+from starlette.requests import Request
+from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
 from glossator import __version__, pipeline
 from glossator.conversations import keep_clean
-from glossator.core.checks import MAX_QUESTION, MAX_TOP_K
-from glossator.core.errors import RecordsProblem
 from glossator.core.settings import Settings, load_settings
-from glossator.core.types import Document, Filters
+from glossator.core.types import Document
 from glossator.parts import Parts, wire
-from glossator.serve.errors import handle_errors, protected
+from glossator.serve import completions, health, library
+from glossator.serve.access import Access, token_routes
+from glossator.serve.asking import Desk
+from glossator.serve.doors import agent, ask, chat, grounded, query
+from glossator.serve.health import Health
+from glossator.serve.keys import KEYS_FILE, KeyRing, web_origin
+from glossator.serve.limits import Limits
+from glossator.serve.mcp import McpEndpoint
+from glossator.serve.metrics import Metrics
 from glossator.serve.pages import ask_page, book_page, missing_page
-from glossator.store.documents import Entry
+from glossator.serve.serving import Catching, Serving, answer
+from glossator.serve.streams import Streams
+from glossator.serve.tracing import Span, configured, no_span, start_tracing
 
-_API_PAGES = ("/docs", "/redoc")
-"""FastAPI's own pages, which load their scripts from elsewhere."""
-
-
-class FilterModel(BaseModel):
-    """Restrictions on a search; all that are given must hold."""
-
-    model_config = ConfigDict(extra="forbid")
-    source_url_prefix: str | None = Field(default=None, max_length=2000)
-    section: str | None = Field(default=None, max_length=500)
-    chapter: str | None = Field(default=None, max_length=500)
-
-
-class SearchQuery(FilterModel):
-    """The parameters of GET /search."""
-
-    q: str = Field(min_length=1, max_length=MAX_QUESTION)
-    top_k: int = Field(default=5, ge=1, le=MAX_TOP_K)
-
-
-class SearchRequest(BaseModel):
-    """The body of POST /search."""
-
-    model_config = ConfigDict(extra="forbid")
-    query: str = Field(min_length=1, max_length=MAX_QUESTION)
-    top_k: int = Field(default=5, ge=1, le=MAX_TOP_K)
-    filters: FilterModel = Field(default_factory=FilterModel)
+FIVE = (chat, agent, grounded, ask, query)
+_ALLOWED = "Authorization Content-Type Idempotency-Key Last-Event-ID X-API-Key MCP-Protocol-Version Mcp-Method Mcp-Name"
+DOORS = (*(door.DOOR for door in FIVE), completions.DOOR)
 
 
 def create_app(settings: Settings | None = None) -> FastAPI:
     """The application for these settings, or for those of the environment."""
-    parts = wire(settings or load_settings())
+    settings = settings or load_settings()
+    parts = wire(settings)
+    keys = KeyRing(settings.data_dir / KEYS_FILE)
+    metrics, streams = Metrics(parts), Streams()
+    origins = [web_origin(origin) for origin in settings.cors_origins.split(",") if origin.strip()]
+    mcp = McpEndpoint(parts, hosts=(settings.host,), origins=origins)
+
+    span, end_tracing = start_tracing() if configured() else (no_span, lambda: None)
 
     @asynccontextmanager
     async def lifespan(_app: FastAPI) -> AsyncIterator[None]:
@@ -65,82 +59,90 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         yield
         cleaner.cancel()
         await asyncio.gather(cleaner, return_exceptions=True)
+        await streams.close()
+        await mcp.close()
         await parts.close()
+        await asyncio.to_thread(end_tracing)
 
     app = FastAPI(title="Glossator", version=__version__, lifespan=lifespan)
-    handle_errors(app)
-    app.middleware("http")(_with_headers)
-    _health_routes(app, parts)
-    _search_routes(app, parts)
-    _page_routes(app, parts)
+    desk = Desk(parts, streams, metrics)
+    routers = [door.routes(desk) for door in FIVE]
+    routers += [
+        completions.routes(desk),
+        library.routes(parts, metrics),
+        health.routes(Health(parts), metrics),
+        token_routes(keys),
+    ]
+    for router in routers:
+        app.include_router(router)
+    app.router.routes.extend(mcp.routes())
+    known = [route for router in routers for route in router.routes if isinstance(route, APIRoute)]
+    _page_routes(app, parts, known)
+    _wrap(app, settings, origins, keys, metrics, span, known)
     return app
 
 
-def _health_routes(app: FastAPI, parts: Parts) -> None:
-    @app.get("/livez", response_class=PlainTextResponse)
-    async def livez() -> str:
-        """Whether the process answers."""
-        return "ok"
+def _wrap(
+    app: FastAPI,
+    settings: Settings,
+    origins: list[str],
+    keys: KeyRing,
+    metrics: Metrics,
+    span: Span,
+    known: list[APIRoute],
+) -> None:
+    """The layers around the routes; the last one added is the outermost."""
 
-    @app.get("/readyz")
-    async def readyz() -> dict[str, Any]:
-        """Whether questions can be answered."""
-        found = await pipeline.search(parts, "ready", 1)
-        state = {"status": "ready", "generation": found.generation, "records": await _records_state(parts)}
-        links = getattr(parts.drafter, "links", ())
-        return state | ({"language_models": {link.label: link.breaker.state for link in links}} if links else {})
+    async def told(request: Request, error: Exception) -> Response:
+        response = answer(request, error, DOORS, dev=settings.dev_mode)
+        if response.status_code == HTTPStatus.METHOD_NOT_ALLOWED and (methods := _methods(known, request)):
+            response.headers["Allow"] = methods
+        return response
 
-
-async def _records_state(parts: Parts) -> str:
-    """Without records, answers go on unremembered."""
-    try:
-        await parts.records.database.revision()
-    except RecordsProblem:
-        return "down"
-    return "ok"
-
-
-def _search_routes(app: FastAPI, parts: Parts) -> None:
-    async def run(question: str, top_k: int, filters: Filters) -> dict[str, Any]:
-        started = time.perf_counter()
-        found = await pipeline.search(parts, question, top_k, filters)
-        spent = round(1000 * (time.perf_counter() - started), 2)
-        results = [asdict(passage) for passage in found.passages]
-        return {"query": question, "results": results, "generation": found.generation, "time_ms": spent}
-
-    @app.get("/search")
-    async def search(query: Annotated[SearchQuery, Query()]) -> dict[str, Any]:
-        """The passages nearest to a question."""
-        return await run(query.q, query.top_k, Filters(query.source_url_prefix, query.section, query.chapter))
-
-    @app.post("/search")
-    async def search_with_filters(request: SearchRequest) -> dict[str, Any]:
-        """The passages nearest to a question, with filters."""
-        return await run(request.query, request.top_k, Filters(**request.filters.model_dump()))
+    app.add_exception_handler(RequestValidationError, told)
+    app.add_exception_handler(HTTPException, told)
+    app.add_middleware(Limits, settings=settings)
+    app.add_middleware(Access, keys=keys)
+    app.add_middleware(Catching, doors=DOORS, dev=settings.dev_mode)
+    app.add_middleware(
+        CORSMiddleware,
+        allow_origins=origins,
+        allow_methods=["GET", "POST", "DELETE"],
+        allow_headers=_ALLOWED.split(),
+        expose_headers=["Retry-After", "X-Request-ID"],
+    )
+    app.add_middleware(Serving, metrics=metrics, span=span)
+    if settings.trusted_proxies:
+        app.add_middleware(ProxyHeadersMiddleware, trusted_hosts=settings.trusted_proxies)
 
 
-def _page_routes(app: FastAPI, parts: Parts) -> None:
+def _page_routes(app: FastAPI, parts: Parts, known: list[APIRoute]) -> None:
     style_sheet = resources.files("glossator.serve").joinpath("style.css").read_text("utf-8")
 
-    @app.get("/", response_class=HTMLResponse)
+    @app.get("/", response_class=HTMLResponse, include_in_schema=False)
     async def home(q: str = "") -> str:
         """Ask on a page, and see the table of contents."""
-        answer = await pipeline.ask(parts, q) if q.strip() else None
-        return ask_page(await asyncio.to_thread(_contents, parts), q, answer)
+        found = await pipeline.ask(parts, q) if q.strip() else None
+        return ask_page(await asyncio.to_thread(parts.contents), q, found)
 
-    @app.get("/style.css")
+    @app.get("/style.css", include_in_schema=False)
     async def style() -> Response:
         return Response(style_sheet, media_type="text/css")
 
     @app.get("/{path:path}", response_class=HTMLResponse, include_in_schema=False)
-    async def page(path: str) -> HTMLResponse:
+    async def page(path: str, request: Request) -> HTMLResponse:
         """A page of the book, where the book was ingested under this server's own address."""
+        if _methods(known, request):
+            request.scope.pop("route")  # whose errors are pages
+            raise HTTPException(HTTPStatus.METHOD_NOT_ALLOWED)
         document = await asyncio.to_thread(_at_path, parts, path)
         return HTMLResponse(book_page(document)) if document else HTMLResponse(missing_page(), 404)
 
 
-def _contents(parts: Parts) -> list[Entry]:
-    return parts.generation().documents.contents()
+def _methods(known: list[APIRoute], request: Request) -> str:
+    """The methods of the routes that have this path."""
+    path = request.url.path
+    return ", ".join(sorted({m for route in known if route.path_regex.match(path) for m in route.methods or ()}))
 
 
 def _at_path(parts: Parts, path: str) -> Document | None:
@@ -150,8 +152,3 @@ def _at_path(parts: Parts, path: str) -> Document | None:
         if address.scheme in ("http", "https") and unquote(address.path).strip("/") == path.strip("/"):
             return documents.get(entry.document_id)
     return None
-
-
-async def _with_headers(request: Request, call_next: Any) -> Response:
-    response: Response = await call_next(request)
-    return response if request.url.path in _API_PAGES else protected(response)

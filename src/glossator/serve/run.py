@@ -4,18 +4,34 @@ from __future__ import annotations
 
 import asyncio
 import os
+import shutil
+import sys
+import tempfile
 
 from glossator.core.settings import Settings
 from glossator.parts import wire
+from glossator.serve.keys import KEYS_FILE, KeyRing
+from glossator.serve.limits import is_loopback
+from glossator.serve.logs import log_config
+from glossator.serve.metrics import SHARED
+
+CLOSING_SECONDS = 10.0
+"""Beyond the time of a request, for streams to end when the server is stopped."""
 
 
 def run_server(settings: Settings, workers: int, *, quiet: bool) -> None:
     """Serve until stopped; several workers read the same index side by side."""
     import uvicorn
 
-    # What is wrong with the settings or the model is said here once, not by every worker.
+    # What is wrong with the settings, the keys or the model is said here once, not by every worker.
     asyncio.run(wire(settings).close())
+    if KeyRing(settings.data_dir / KEYS_FILE).is_open and not is_loopback(settings.host):
+        _warn(settings.host)
     os.environ["GLOSSATOR_DATA_DIR"] = str(settings.data_dir)
+    os.environ["GLOSSATOR_HOST"] = settings.host
+    counts = tempfile.mkdtemp(prefix="glossator-counts-") if workers > 1 else None
+    if counts:
+        os.environ[SHARED] = counts
     try:
         uvicorn.run(
             "glossator.serve.app:create_app",
@@ -23,9 +39,26 @@ def run_server(settings: Settings, workers: int, *, quiet: bool) -> None:
             host=settings.host,
             port=settings.port,
             workers=workers,
-            log_level="warning" if quiet else "info",
+            log_config=log_config(quiet=quiet),
+            access_log=False,
             server_header=False,
+            proxy_headers=False,
+            http="glossator.serve.patience:PatientProtocol",
+            ws="none",
+            timeout_graceful_shutdown=round(settings.request_seconds + CLOSING_SECONDS),
         )
     except SystemExit as stop:
         # It has said why (a port in use, say), but its exit codes are not ours.
         raise SystemExit(1 if stop.code else 0) from None
+    finally:
+        if counts:
+            shutil.rmtree(counts, ignore_errors=True)
+
+
+def _warn(host: str) -> None:
+    """An open server beyond this machine is a decision that should be taken knowingly."""
+    line = "!" * 78
+    sys.stderr.write(
+        f"{line}\nListening on {host}: everybody who can reach this address may ask, read every conversation\n"
+        f"whose id they know, and delete it. Make a key first: glossator keys create NAME --scope admin\n{line}\n"
+    )

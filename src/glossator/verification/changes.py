@@ -86,7 +86,10 @@ def _answer(b: Beside, place: int) -> int | None:
     """Where a mark of the claim has its like in the source: in its place, or free and near the same words."""
     pair, token = b.partner.get(place), b.claim[place]
     if token.family == "negation" and b.language in _LEADING:
-        return next((n for n, t in enumerate(b.window.tokens) if t.family == "negation" and _agree(b, place, n)), None)
+        agreeing = (n for n, t in enumerate(b.window.tokens) if t.family == "negation" and _agree(b, place, n))
+        negated = _negated(b.claim, place)
+        if (found := next(agreeing, None)) is not None or (negated and b.place(negated[0]) is not None):
+            return found
     if pair is not None and pair.source is not None and b.source(pair).family == token.family:
         return pair.source
     near = _near(b, place)
@@ -95,7 +98,13 @@ def _answer(b: Beside, place: int) -> int | None:
         for n, other in enumerate(b.window.tokens)
         if other.family == token.family and other.kind == token.kind and b.source_free(n)
     )
-    return next((n for n in likely if any(abs(n - at) <= _BESIDE for at in near)), None)
+    if b.language not in _LEADING:
+        return next((n for n in likely if any(abs(n - at) <= _BESIDE for at in near)), None)
+    tokens = b.window.tokens
+    if token.family != "negation":  # "is forbidden" may stand before all that it forbids, or after it
+        return next((n for n in likely if any(tokens[n].clause == tokens[at].clause for at in near)), None)
+    close = ((n, at) for n in likely for at in near if abs(n - at) <= _BESIDE)
+    return next((n for n, at in close if tokens[n].clause == tokens[at].clause), None)
 
 
 def _agree(b: Beside, place: int, there: int) -> bool:

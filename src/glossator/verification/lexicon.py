@@ -10,7 +10,7 @@ from functools import lru_cache
 from importlib import resources
 from typing import Any
 
-from glossator.core.words import stem
+from glossator.verification.stems import stem
 
 LANGUAGES = ("en", "de", "es", "ar", "ur")
 _MARKS = re.compile("[\u064b-\u065f\u0670\u0640\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff\u00ad]")
@@ -89,7 +89,7 @@ def opposites() -> dict[str, frozenset[str]]:
     """Each stem with the stems that mean its opposite."""
     found: dict[str, set[str]] = {}
     for line in _lines("antonyms.txt"):
-        left, right = ({stem(fold(word)) for word in side.split()} for side in line.split("|"))
+        left, right = ({_stem(word) for word in side.split()} for side in line.split("|"))
         for one, other in ((left, right), (right, left)):
             for word in one:
                 found.setdefault(word, set()).update(other - one)
@@ -102,8 +102,13 @@ def groups() -> dict[str, frozenset[int]]:
     found: dict[str, set[int]] = {}
     for number, line in enumerate(_lines("synonyms.txt")):
         for word in line.split():
-            found.setdefault(stem(fold(word)), set()).add(number)
+            found.setdefault(_stem(word), set()).add(number)
     return {word: frozenset(numbers) for word, numbers in found.items()}
+
+
+def _stem(word: str) -> str:
+    """The lists of words are English but for Arabic, which its letters tell."""
+    return stem(fold(word), "ar" if word[0] > "\u0600" else "en")
 
 
 def _folded(table: dict[str, float]) -> dict[str, float]:

@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
-from glossator.core.words import stem as english_stem
 from glossator.verification.lexicon import LANGUAGES, Words, fold, words_of
 from glossator.verification.numbers import (
     NUMBER,
@@ -18,6 +17,7 @@ from glossator.verification.numbers import (
     unit_after,
     unit_before,
 )
+from glossator.verification.stems import stem
 
 MOST_TOKENS = 4000
 """A longer text is read up to here; nothing beyond it can support or be supported."""
@@ -34,13 +34,6 @@ _TOKEN = re.compile(
 )
 _URDU = re.compile("[ٹڈڑںےھہگچپژ]")
 _ARABIC = re.compile("[\u0600-\u06ff]")
-_ENDINGS = {
-    "de": ("ungen", "ung", "ern", "est", "en", "er", "es", "em", "et", "te", "st", "e", "n", "s", "t"),
-    "es": ("aciones", "ación", "ando", "iendo", "ados", "adas", "ado", "ada", "idos", "idas", "ido", "ida", "ará",
-           "arán", "amos", "aron", "ar", "er", "ir", "an", "en", "os", "as", "es", "o", "a", "e", "s"),
-    "ur": ("وں", "یں", "یاں", "ے", "ی", "ا", "و"),
-    "ar": ("ات", "ون", "ین", "ان", "تها", "ها", "هم", "ه", "ة", "ی", "ا"),
-}  # fmt: skip
 _ONTO = frozenset("وفبلک")
 _EXCEPT = frozenset(("إلا", "إلّا", "سوى", "سوي"))
 EXCEPT = "سوی"
@@ -49,7 +42,6 @@ EXCEPT = "سوی"
 _IF = "اذا"
 _ONLY_WITHIN = 8
 """Words between a negation and its exception."""
-_ARTICLES = ("وال", "بال", "فال", "کال", "لل", "ال", "و", "ف", "ب", "ل", "ک", "س")
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,19 +165,6 @@ def _weight(form: str, name: bool, language: str) -> float:
     if language != "en" and len(form) <= 3 and not name:
         return 0.4
     return 1.3 if name else 1.0
-
-
-@lru_cache(100_000)
-def stem(form: str, language: str) -> str:
-    """What inflected forms of a word share."""
-    if language == "en":
-        return english_stem(form)
-    if language == "ar":
-        form = next((form[len(a) :] for a in _ARTICLES if form.startswith(a) and len(form) - len(a) >= 3), form)
-    for ending in _ENDINGS.get(language, ()):
-        if form.endswith(ending) and len(form) - len(ending) >= (3 if language in ("ar", "ur") else 4):
-            return form[: -len(ending)]
-    return form
 
 
 def _merge(tokens: list[Token], words: Words, text: str) -> list[Token]:

@@ -1,0 +1,78 @@
+"""Who may do what: a key or a token for every request, where keys were made."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Request
+from pydantic import Field
+from starlette.requests import HTTPConnection
+from starlette.types import ASGIApp, Receive, Send
+from starlette.types import Scope as Asgi
+
+from glossator.serve.context import context_of
+from glossator.serve.door import PLAIN, Body
+from glossator.serve.keys import SECONDS_AT_LEAST, SECONDS_AT_MOST, KeyRing, Scope
+
+PUBLIC = frozenset(("/livez", "/readyz", "/health", "/ask/health", "/style.css", "/widget.js"))
+"""What needs no key: whether the server is well, and what a page needs before it can ask."""
+_ADMIN = frozenset(("/metrics",))
+_WRITE = frozenset(("/feedback", "/widget/token"))
+
+
+class Access:
+    """Notes who asks, and refuses those who may not."""
+
+    def __init__(self, app: ASGIApp, keys: KeyRing) -> None:
+        self.app = app
+        self.keys = keys
+
+    async def __call__(self, scope: Asgi, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http" and scope["method"] != "OPTIONS":
+            request = HTTPConnection(scope)
+            context = context_of(request)
+            if scope["path"] not in PUBLIC:
+                context.caller = self.keys.caller(_presented(request), request.headers.get("origin"))
+                context.caller.need(_needed(scope["method"], scope["path"]))
+        await self.app(scope, receive, send)
+
+
+def _presented(request: HTTPConnection) -> str:
+    """The key or token that came along."""
+    scheme, _, value = request.headers.get("authorization", "").partition(" ")
+    return value.strip() if scheme.lower() == "bearer" else request.headers.get("x-api-key", "")
+
+
+def _needed(method: str, path: str) -> Scope:
+    if path in _ADMIN:
+        return Scope.ADMIN
+    changes = method in ("DELETE", "PUT", "PATCH") or path in _WRITE or path.endswith("/reset")
+    return Scope.WRITE if changes else Scope.READ
+
+
+class TokenRequest(Body):
+    """Who a token is for."""
+
+    origin: Annotated[str, Field(max_length=300, examples=["https://docs.example.com"])]
+    user: Annotated[str | None, Field(min_length=1, max_length=200)] = None
+    seconds: Annotated[int, Field(ge=SECONDS_AT_LEAST, le=SECONDS_AT_MOST)] = 900
+
+
+class TokenResponse(Body):
+    """A token that asks from one origin, for a while."""
+
+    token: str
+    expires_in: int
+
+
+def token_routes(keys: KeyRing) -> APIRouter:
+    """Tokens for widgets."""
+    router = PLAIN.router()
+
+    @router.post("/widget/token", tags=["widget"])
+    async def make_token(body: TokenRequest, request: Request) -> TokenResponse:
+        """A short-lived token for a page: your site's own server asks for it with a key that has the scope `write`."""
+        user = body.user or context_of(request).caller.user_id
+        return TokenResponse(token=keys.token(body.origin, user, body.seconds), expires_in=body.seconds)
+
+    return router

@@ -1,0 +1,235 @@
+"""The grounded door (seed 001): answers with their grounding told, alone or in a session."""
+
+from __future__ import annotations
+
+import uuid
+from datetime import UTC, datetime
+from typing import Annotated, Any, Literal, Self
+
+from fastapi import APIRouter, Path, Request
+from pydantic import BaseModel, Field, model_validator
+from starlette.responses import Response
+
+from glossator import conversations
+from glossator.core.conversations import MOST_MESSAGES, ContextMode, Exchange, Session, SessionState
+from glossator.core.receipts import Told
+from glossator.core.types import UNAVAILABLE, Filters, Mode
+from glossator.serve.asking import Desk, Pieces, dumped, key_for, request_key, shown
+from glossator.serve.door import EVENTS, Body, Door
+from glossator.serve.doors.agent import CODES, MEDIUM, ErrorResponse, SessionId
+from glossator.serve.doors.agent import DOOR as AGENT
+
+LONGEST_RESPONSE = 10_000
+USER_CONTEXT = "user_context"
+
+
+class QueryFilters(Body):
+    """Metadata filters; all that are given must hold."""
+
+    chapter: Annotated[str, Field(max_length=500)] | None = None
+    section: Annotated[str, Field(max_length=500)] | None = None
+
+
+class AgentRequest(Body):
+    """User input with optional context, filters and conversation."""
+
+    query_text: Annotated[str, Field(min_length=1, max_length=1000)] = Field(description="The user's question")
+    context_mode: Literal["retrieval_pipeline", "user_provided"] = Field(
+        "retrieval_pipeline", description="Whether to use the retrieval pipeline or user-provided context"
+    )
+    user_context: Annotated[str, Field(min_length=1, max_length=64_000)] | None = Field(
+        None, description="Text provided by user for context-only mode"
+    )
+    filters: QueryFilters | None = Field(None, description="Metadata filters for the retrieval pipeline")
+    conversation_id: SessionId | None = Field(None, description="ID for maintaining conversation state")
+    thread_id: SessionId | None = Field(None, description="The same, under the name that assistants know")
+    stream: bool = Field(False, description="Whether the answer comes as server-sent events")
+
+    @model_validator(mode="after")
+    def _has_its_context(self) -> Self:
+        if self.context_mode == "user_provided" and not (self.user_context or "").strip():
+            raise ValueError("user_context is required when context_mode is user_provided")
+        if self.conversation_id and self.thread_id and self.conversation_id != self.thread_id:
+            raise ValueError("conversation_id and thread_id name two conversations; give one of them")
+        return self
+
+    @property
+    def conversation(self) -> str | None:
+        return self.conversation_id or self.thread_id
+
+    @property
+    def context(self) -> str | None:
+        return self.user_context if self.context_mode == "user_provided" else None
+
+
+class GroundedSource(BaseModel):
+    """A source used in the response."""
+
+    content_id: str = Field(description="ID of the content chunk used")
+    source_url: str
+    chapter: str
+    section: str | None = None
+
+
+class GroundingValidation(BaseModel):
+    """Whether every claim of the draft stood; what did not is not in the response."""
+
+    is_fully_grounded: bool
+    is_fully_ground: bool = Field(description="The same, as the contract spells it")
+    unsupported_claims: list[str]
+
+
+class AgentResponse(BaseModel):
+    """The response with its sources and its grounding."""
+
+    response_text: str = Field(min_length=1, max_length=LONGEST_RESPONSE)
+    sources: list[GroundedSource]
+    confidence_score: float = Field(ge=0, le=1)
+    grounding_validation: GroundingValidation
+    conversation_id: str
+    timestamp: datetime
+    state: Literal["processing", "validated", "delivered", "flagged"]
+
+
+class HistoryMessage(BaseModel):
+    """One message of a conversation."""
+
+    role: Literal["user", "assistant"]
+    content: str
+    timestamp: datetime
+
+
+class ConversationSession(BaseModel):
+    """A conversation; `openai_thread_id` is its own id, for the SDK has no threads."""
+
+    session_id: str
+    openai_thread_id: str
+    created_at: datetime
+    last_interaction: datetime
+    user_id: str | None
+    context_mode: ContextMode
+    active_filters: dict[str, str] | None
+    conversation_history: list[HistoryMessage] = Field(max_length=MOST_MESSAGES)
+    state: SessionState
+
+
+DOOR = Door(("/agent/query",), ErrorResponse, AGENT.tell, CODES)
+
+
+def routes(desk: Desk) -> APIRouter:
+    """Query, query in a session, and the session."""
+    router = DOOR.router()
+    documented: dict[int | str, dict[str, Any]] = {200: {"content": EVENTS}}
+
+    async def answered(body: AgentRequest, request: Request, *, in_session: bool) -> AgentResponse | Response:
+        given = body.filters or QueryFilters()
+        filters = Filters(section=given.section, chapter=given.chapter)
+
+        def begin(name: str | None) -> Pieces:
+            if not in_session and body.conversation is None:
+                return desk.alone(body.query_text, body.context, filters=filters)
+            key = key_for(request, body.conversation, name)
+            return desk.turn(body.query_text, key, body.context, filters, name)
+
+        if body.stream:
+
+            def sources(told: Told) -> dict[str, Any]:
+                response = _response(told)
+                about = response.model_dump(mode="json", exclude={"response_text", "sources"})
+                return {"sources": dumped(list(response.sources)), "metadata": about}
+
+            return await desk.stream(request, DOOR, lambda name: begin(request_key(request) or name), sources)
+        return _response(await desk.whole(begin(request_key(request))))
+
+    @router.post("/agent/query", tags=["grounded"], response_model=AgentResponse, responses=documented)
+    async def query(body: AgentRequest, request: Request) -> AgentResponse | Response:
+        """Ask; nothing is remembered unless a conversation is named."""
+        return await answered(body, request, in_session=False)
+
+    @router.post("/agent/query/session", tags=["grounded"], response_model=AgentResponse, responses=documented)
+    async def query_in_session(body: AgentRequest, request: Request) -> AgentResponse | Response:
+        """Ask in a conversation; one is made where none is named."""
+        return await answered(body, request, in_session=True)
+
+    _session_routes(router, desk)
+    return router
+
+
+def _session_routes(router: APIRouter, desk: Desk) -> None:
+    async def session_of(request: Request, session_id: str) -> ConversationSession:
+        found, exchanges = await conversations.whole_history(desk.parts, key_for(request, session_id))
+        return _session(found, exchanges)
+
+    @router.get("/agent/query/session/{session_id}", tags=["grounded"])
+    async def session(session_id: Annotated[SessionId, Path()], request: Request) -> ConversationSession:
+        """A conversation and what was said in it."""
+        return await session_of(request, session_id)
+
+    @router.delete("/agent/query/session/{session_id}", tags=["grounded"], status_code=204)
+    async def delete(session_id: Annotated[SessionId, Path()], request: Request) -> None:
+        """Forget a conversation and everything in it."""
+        await conversations.delete(desk.parts, key_for(request, session_id))
+
+    @router.post("/agent/query/session/{session_id}/reset", tags=["grounded"])
+    async def reset(session_id: Annotated[SessionId, Path()], request: Request) -> ConversationSession:
+        """Begin a conversation anew under its id."""
+        await conversations.reset(desk.parts, key_for(request, session_id))
+        return await session_of(request, session_id)
+
+
+def _response(told: Told) -> AgentResponse:
+    answer = told.answer
+    lead = f"{UNAVAILABLE} " if answer.mode is Mode.RETRIEVAL_ONLY else ""
+    unsupported = [claim.text for claim in answer.unsupported_claims]
+    doubtful = bool(unsupported) or (not answer.abstained and answer.confidence < MEDIUM)
+    return AgentResponse(
+        response_text=_within(lead + answer.text),
+        sources=_sources(told),
+        confidence_score=answer.confidence,
+        grounding_validation=GroundingValidation(
+            is_fully_grounded=not unsupported, is_fully_ground=not unsupported, unsupported_claims=unsupported
+        ),
+        conversation_id=answer.session_id or str(uuid.uuid4()),
+        timestamp=datetime.now(UTC),
+        state="flagged" if doubtful else "delivered",
+    )
+
+
+def _within(text: str) -> str:
+    """A text cut where a sentence ends, if it is longer than the contract allows."""
+    if len(text) <= LONGEST_RESPONSE:
+        return text
+    cut = text[:LONGEST_RESPONSE]
+    return cut[: cut.rfind("]") + 1] or cut
+
+
+def _sources(told: Told) -> list[GroundedSource]:
+    answer = told.answer
+    if answer.mode is Mode.SELECTED_TEXT:
+        return [] if answer.abstained else [GroundedSource(content_id=USER_CONTEXT, source_url="", chapter="")]
+    return [
+        GroundedSource(content_id=c.chunk_id, source_url=c.url, chapter=c.title, section=c.section or None)
+        for c in shown(told)
+    ]
+
+
+def _session(session: Session, exchanges: list[Exchange]) -> ConversationSession:
+    messages = [
+        message
+        for exchange in exchanges
+        for message in (
+            HistoryMessage(role="user", content=exchange.question, timestamp=exchange.timestamp),
+            HistoryMessage(role="assistant", content=exchange.answer.text, timestamp=exchange.timestamp),
+        )
+    ]
+    return ConversationSession(
+        session_id=session.key.name,
+        openai_thread_id=session.key.name,
+        created_at=session.created_at,
+        last_interaction=session.last_active,
+        user_id=session.key.user_id,
+        context_mode=session.context_mode,
+        active_filters=session.active_filters or None,
+        conversation_history=messages[-MOST_MESSAGES:],
+        state=session.state,
+    )

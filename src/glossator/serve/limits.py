@@ -1,0 +1,196 @@
+"""How much a client may ask: the size of a request, how often, how many at once, and for how long."""
+
+from __future__ import annotations
+
+import asyncio
+import ipaddress
+import logging
+import math
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from http import HTTPStatus
+from typing import TYPE_CHECKING
+
+from starlette.requests import HTTPConnection
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from glossator.core.settings import Settings
+from glossator.serve.context import context_of
+from glossator.serve.problems import Refused
+
+if TYPE_CHECKING:
+    from throttled.asyncio import Throttled
+
+BODY_SECONDS = 15.0
+"""Within which a body must have come."""
+UNLIMITED = frozenset(
+    ("/livez", "/readyz", "/health", "/ask/health", "/metrics", "/style.css", "/docs", "/openapi.json", "/llms.txt")
+)
+"""Paths that cost nothing, and that must answer when everything else is busy."""
+_PER_MINUTE = 120
+"""Requests of one client where the server listens to others than this machine, and nothing is set."""
+_log = logging.getLogger(__name__)
+
+
+class Limits:
+    """Refuses what is too large, too often, too many at once or too slow."""
+
+    def __init__(self, app: ASGIApp, settings: Settings) -> None:
+        self.app = app
+        self.most_bytes = settings.max_body_bytes
+        self.seconds = settings.request_seconds
+        self.rate = Rate(settings) if per_minute(settings) else None
+        self.room = Room(settings.max_running, settings.max_waiting)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http" or scope["path"] in UNLIMITED or scope["method"] == "OPTIONS":
+            await self.app(scope, receive, send)
+            return
+        request = HTTPConnection(scope)
+        if self.rate is not None:
+            await self.rate.check(client_of(request))
+        length = request.headers.get("content-length", "0")
+        if length.isdigit() and int(length) > self.most_bytes:
+            raise self._too_large()
+        body = _Body(receive, self.most_bytes, self._too_large)
+        async with self.room.place():
+            try:
+                async with asyncio.timeout(self.seconds) as clock:
+                    await self.app(scope, body.receive, send)
+            except TimeoutError:
+                if not clock.expired():
+                    raise
+                raise Refused(
+                    HTTPStatus.GATEWAY_TIMEOUT, "TIMEOUT", "This took too long.", "Try again, or ask for less."
+                ) from None
+
+    def _too_large(self) -> Refused:
+        limit = f"The body is larger than {self.most_bytes:,} bytes."
+        return Refused(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "PAYLOAD_TOO_LARGE", limit)
+
+
+class _Body:
+    """A body as it comes, counted and timed; when it is whole, what comes next may take its time."""
+
+    def __init__(self, receive: Receive, most: int, too_large: object) -> None:
+        self._receive, self._most, self._too_large = receive, most, too_large
+        self._got = 0
+        self._whole = False
+
+    async def receive(self) -> Message:
+        if self._whole:
+            return await self._receive()
+        try:
+            async with asyncio.timeout(BODY_SECONDS):
+                message = await self._receive()
+        except TimeoutError:
+            raise Refused(HTTPStatus.REQUEST_TIMEOUT, "REQUEST_TIMEOUT", "The body did not come in time.") from None
+        self._got += len(message.get("body", b""))
+        if self._got > self._most:
+            raise self._too_large()  # type: ignore[operator]
+        self._whole = message["type"] != "http.request" or not message.get("more_body", False)
+        return message
+
+
+class Room:
+    """So many requests at once, and so many that wait for a place; the next is sent away."""
+
+    def __init__(self, running: int, waiting: int) -> None:
+        self._places = asyncio.Semaphore(running)
+        self._most_waiting = waiting
+        self.waiting = 0
+
+    @asynccontextmanager
+    async def place(self) -> AsyncIterator[None]:
+        """A place, when there is one."""
+        if self._places.locked():
+            if self.waiting >= self._most_waiting:
+                raise Refused(
+                    HTTPStatus.TOO_MANY_REQUESTS, "OVERLOADED", "Too many requests are being served.", "Try again.", 1
+                )
+            self.waiting += 1
+            try:
+                await self._places.acquire()
+            finally:
+                self.waiting -= 1
+        else:
+            await self._places.acquire()
+        try:
+            yield
+        finally:
+            self._places.release()
+
+
+def client_of(request: HTTPConnection) -> str:
+    """Who is counted: the key, or the address that the request came from (a whole /64 of IPv6 is one client)."""
+    caller = context_of(request).caller
+    if caller.name not in ("open", "widget"):
+        return f"key:{caller.name}"
+    host = request.client.host if request.client else "unknown"
+    try:
+        address = ipaddress.ip_address(host)
+    except ValueError:
+        return f"host:{host[:100]}"
+    return str(ipaddress.ip_network(f"{address}/64", strict=False)) if address.version == 6 else str(address)
+
+
+def per_minute(settings: Settings) -> int:
+    """Requests a minute of one client; none are counted on a server for this machine alone, unless it is set."""
+    if settings.rate_per_minute is not None:
+        return settings.rate_per_minute
+    return 0 if is_loopback(settings.host) else _PER_MINUTE
+
+
+def is_loopback(host: str) -> bool:
+    """Whether an address is this machine's own."""
+    try:
+        return ipaddress.ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+class Rate:
+    """A bucket of tokens for each client, in memory or in Redis for all workers; without Redis, memory goes on."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._most = per_minute(settings)
+        self._url = settings.redis_url.get_secret_value()
+        self._buckets: list[Throttled] = []
+
+    async def check(self, client: str) -> None:
+        """Take a token, or refuse."""
+        wait = await self._wait(client)
+        if wait > 0:
+            seconds = math.ceil(wait)
+            raise Refused(
+                HTTPStatus.TOO_MANY_REQUESTS,
+                "RATE_LIMITED",
+                "Too many requests.",
+                f"Try again in {seconds} s.",
+                seconds,
+            )
+
+    async def _wait(self, client: str) -> float:
+        self._buckets = self._buckets or self._open()
+        for place, bucket in enumerate(self._buckets):
+            try:
+                found = await bucket.limit(client)
+            except Exception as error:
+                if place == len(self._buckets) - 1:
+                    raise
+                _log.warning("Redis cannot be used (%s); this process counts alone", type(error).__name__)
+                continue
+            return max(found.state.retry_after, 0.001) if found.limited else 0.0
+        return 0.0
+
+    def _open(self) -> list[Throttled]:
+        """Imported when the first request comes: the library takes half a second."""
+        from throttled.asyncio import MemoryStore, RateLimiterType, RedisStore, Throttled, per_min
+
+        redis = [RedisStore(self._url, {"SOCKET_TIMEOUT": 0.5})] if self._url else []
+        stores = [*redis, MemoryStore(options={"MAX_SIZE": 100_000})]
+        quota = per_min(self._most, burst=max(5, self._most // 4))
+        return [
+            Throttled(using=RateLimiterType.TOKEN_BUCKET.value, quota=quota, store=store, key_prefix="glossator:rate")
+            for store in stores
+        ]

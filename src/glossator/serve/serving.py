@@ -1,0 +1,144 @@
+"""Around every request: an id, a log line, its measures, headers that keep browsers safe, and an answer to errors."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from http import HTTPStatus
+
+from fastapi.exceptions import RequestValidationError
+from starlette.datastructures import MutableHeaders
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from glossator.core.errors import GlossatorError
+from glossator.core.stages import watch
+from glossator.serve.context import Context, context_of, current_id
+from glossator.serve.door import SESSION, Door, door_of, with_request
+from glossator.serve.metrics import Metrics
+from glossator.serve.pages import problem_page
+from glossator.serve.problems import Problem, http_problem, invalid, problem_of
+from glossator.serve.tracing import Span, no_span
+
+HEADERS = {
+    "Content-Security-Policy": (
+        "default-src 'none'; style-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+    ),
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+}
+API_PAGES = ("/docs", "/redoc")
+"""FastAPI's own pages, which load their scripts from elsewhere."""
+_log = logging.getLogger("glossator.requests")
+
+
+class Serving:
+    """The outermost layer: whatever happens within, the response has an id, and the log one line."""
+
+    def __init__(self, app: ASGIApp, metrics: Metrics, span: Span = no_span) -> None:
+        self.app = app
+        self.metrics = metrics
+        self.span = span
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        context = Context(times=watch())
+        context.put(scope)
+        before = current_id.set(context.request_id)
+        status = 0
+
+        async def send_marked(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                headers = MutableHeaders(scope=message)
+                headers["X-Request-ID"] = context.request_id
+                for name, value in HEADERS.items() if scope["path"] not in API_PAGES else ():
+                    headers.setdefault(name, value)
+            await send(message)
+
+        self.metrics.running.inc()
+        try:
+            with self.span(scope):
+                await self.app(scope, receive, send_marked)
+        finally:
+            self.metrics.running.dec()
+            route = _template(scope)
+            self.metrics.request(scope["method"], route, status, context.seconds, context.times)
+            _log.info(
+                "%s %s %s",
+                scope["method"],
+                route,
+                status,
+                extra={
+                    "method": scope["method"],
+                    "route": route,
+                    "status": status,
+                    "ms": round(1000 * context.seconds, 1),
+                    "caller": context.caller.name,
+                    "problem": context.problem,
+                },
+            )
+            current_id.reset(before)
+
+
+def _template(scope: Scope) -> str:
+    """The route's own path, never what a client wrote: logs and measures must not grow with what clients invent."""
+    route = scope.get("route")
+    return str(getattr(route, "path", None) or "other")
+
+
+class Catching:
+    """Every error below becomes an answer in the shape of the door it was meant for."""
+
+    def __init__(self, app: ASGIApp, doors: Sequence[Door], *, dev: bool) -> None:
+        self.app = app
+        self.doors = doors
+        self.dev = dev
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        begun = False
+
+        async def send_noting(message: Message) -> None:
+            nonlocal begun
+            begun = begun or message["type"] == "http.response.start"
+            await send(message)
+
+        try:
+            await self.app(scope, receive, send_noting)
+        except Exception as error:
+            if begun:
+                raise
+            response = answer(Request(scope, receive), error, self.doors, dev=self.dev)
+            await response(scope, receive, send)
+
+
+def answer(request: Request, error: Exception, doors: Sequence[Door], *, dev: bool) -> Response:
+    """An error as its door tells it; a fault of ours is logged with all that is known of it."""
+    context, door = context_of(request), door_of(request.url.path, doors)
+    problem = with_request(as_problem(error, door), context.request_id, dev=dev, session_id=request.scope.get(SESSION))
+    context.problem = problem.code
+    if problem.status >= HTTPStatus.INTERNAL_SERVER_ERROR:
+        known = isinstance(error, GlossatorError)
+        _log.error("%s", error if known else type(error).__name__, exc_info=None if known else error)
+    if getattr(request.scope.get("route"), "response_class", None) is HTMLResponse:
+        return HTMLResponse(problem_page(problem.message), problem.status)
+    response = door.answer(problem)
+    response.headers.update(getattr(error, "headers", None) or {})
+    return response
+
+
+def as_problem(error: Exception, door: Door) -> Problem:
+    """What is wrong, whoever noticed it."""
+    if isinstance(error, RequestValidationError):
+        return invalid(list(error.errors()), door.codes)
+    if isinstance(error, HTTPException):
+        return http_problem(error.status_code)
+    return problem_of(error)

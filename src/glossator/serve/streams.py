@@ -1,0 +1,227 @@
+"""Answers as server-sent events: whoever loses the connection can come back and hear the rest."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+import re
+import uuid
+from collections.abc import AsyncIterator, Callable
+from contextlib import aclosing, suppress
+from dataclasses import dataclass
+from typing import Any
+
+from starlette.responses import StreamingResponse
+
+from glossator.core.receipts import Told
+from glossator.core.types import Words
+
+HEARTBEAT = 10.0
+"""Seconds of silence after which a comment keeps the connection alive."""
+WAIT_FOR_FIRST = 1.0
+"""Seconds in which an error is still told by its status; later it comes as an event."""
+RETURN_WITHIN = 10.0
+"""Seconds in which a reader may come back before an answer that nobody hears is given up."""
+MOST_ALONE = 100
+"""Answers that go on although nobody hears them."""
+_ID = re.compile(r"([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})\.(\d{1,9})\.([0-9a-f]{8})(s?)")
+HEADERS = {"Cache-Control": "no-store, no-transform", "X-Accel-Buffering": "no"}
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """How far a reader has come in an answer: so many characters, which had this hash; `sourced`: and its sources."""
+
+    stream_id: str
+    offset: int = 0
+    digest: str = ""
+    sourced: bool = False
+
+    @classmethod
+    def read(cls, last_event_id: str | None) -> Place | None:
+        """The place that a `Last-Event-ID` names, if it is one of ours."""
+        found = _ID.fullmatch(last_event_id or "")
+        return cls(found[1], int(found[2]), found[3], bool(found[4])) if found else None
+
+    def __str__(self) -> str:
+        return f"{self.stream_id}.{self.offset}.{self.digest}{'s' if self.sourced else ''}"
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:8]
+
+
+class Stream:
+    """One answer on its way: it is written once, and heard by whoever is there."""
+
+    def __init__(self, pieces: AsyncIterator[str | Told]) -> None:
+        self.text = ""
+        self.chunks: tuple[str, ...] = ()
+        self.told: Told | None = None
+        self.error: Exception | None = None
+        self.listeners = 0
+        self._changed = asyncio.Event()
+        self._task = asyncio.create_task(self._write(pieces))
+
+    @property
+    def over(self) -> bool:
+        return self.told is not None or self.error is not None
+
+    async def _write(self, pieces: AsyncIterator[str | Told]) -> None:
+        try:
+            async with aclosing(pieces) as closing:  # type: ignore[type-var]
+                async for piece in closing:
+                    if isinstance(piece, str):
+                        self.text += piece
+                        self.chunks = getattr(piece, "chunks", self.chunks)
+                    else:
+                        self.told = piece
+                    self._tell()
+        except Exception as error:  # told to whoever listens
+            self.error = error
+        except asyncio.CancelledError:
+            self.error = asyncio.CancelledError()  # type: ignore[assignment]
+            raise
+        finally:
+            self._tell()
+
+    def _tell(self) -> None:
+        self._changed.set()
+        self._changed = asyncio.Event()
+
+    async def changed(self, seconds: float) -> bool:
+        """Wait for news; False if there was none."""
+        try:
+            async with asyncio.timeout(seconds):
+                await self._changed.wait()
+        except TimeoutError:
+            return False
+        return True
+
+    async def stop(self) -> None:
+        """Give the answer up."""
+        self._task.cancel()
+        with suppress(asyncio.CancelledError, Exception):
+            await self._task
+
+
+class Streams:
+    """The answers under way in this process."""
+
+    def __init__(self) -> None:
+        self._open: dict[str, Stream] = {}
+        self._chores: set[asyncio.Task[None]] = set()
+
+    def find(self, stream_id: str) -> Stream | None:
+        """An answer that is still being written, or just was."""
+        return self._open.get(stream_id)
+
+    def begin(self, stream_id: str, pieces: AsyncIterator[str | Told]) -> Stream:
+        """Begin an answer."""
+        stream = self._open[stream_id] = Stream(pieces)
+        return stream
+
+    def left(self, stream_id: str) -> None:
+        """Nobody hears an answer any more: it goes on for a while, or is given up at once where too many do."""
+        stream = self._open.get(stream_id)
+        if stream is None or stream.listeners:
+            return
+        alone = sum(not other.listeners for other in self._open.values())
+        chore = asyncio.create_task(self._forget(stream_id, 0.0 if alone > MOST_ALONE else RETURN_WITHIN))
+        self._chores.add(chore)
+        chore.add_done_callback(self._chores.discard)
+
+    async def _forget(self, stream_id: str, seconds: float) -> None:
+        await asyncio.sleep(seconds)
+        stream = self._open.get(stream_id)
+        if stream is not None and not stream.listeners:
+            del self._open[stream_id]
+            await stream.stop()
+
+    async def close(self) -> None:
+        """Give everything up."""
+        for chore in tuple(self._chores):
+            chore.cancel()
+        await asyncio.gather(*self._chores, return_exceptions=True)
+        for stream in self._open.values():
+            await stream.stop()
+        self._open.clear()
+
+
+@dataclass(frozen=True, slots=True)
+class Voice:
+    """How a door tells a stream: its words, what comes after the words, its sources and its errors."""
+
+    words: Callable[[Words], str]
+    tail: Callable[[Told], str]
+    sources: Callable[[Told], dict[str, Any]]
+    error: Callable[[Exception], dict[str, Any]]
+
+
+LOST = "What was sent before is not how the answer begins now."
+
+
+async def respond(
+    streams: Streams, place: Place | None, begin: Callable[[str], AsyncIterator[str | Told]], voice: Voice
+) -> StreamingResponse:
+    """The answer as events. `begin` gives its pieces under an id; one who comes back hears the rest of the same."""
+    place = place or Place(str(uuid.uuid4()))
+    stream = streams.find(place.stream_id) or streams.begin(place.stream_id, begin(place.stream_id))
+    stream.listeners += 1
+    try:
+        if not stream.text and not stream.over:
+            await stream.changed(WAIT_FOR_FIRST)
+        if stream.error is not None and not stream.text:
+            raise stream.error
+    except BaseException:
+        stream.listeners -= 1
+        streams.left(place.stream_id)
+        raise
+    return StreamingResponse(_events(streams, stream, place, voice), media_type="text/event-stream", headers=HEADERS)
+
+
+async def _events(streams: Streams, stream: Stream, place: Place, voice: Voice) -> AsyncIterator[str]:
+    heard, name = place.offset, place.stream_id
+    try:
+        if heard and not stream.over and len(stream.text) < heard:
+            await _until(stream, heard)
+        if heard and _digest(stream.text[:heard]) != place.digest:
+            yield _event("error", voice.error(ValueError(LOST)))
+            return
+        while True:
+            over = stream.over
+            if fresh := stream.text[heard:]:
+                heard = len(stream.text)
+                yield _event(
+                    "delta",
+                    {"delta": voice.words(Words(fresh, stream.chunks))},
+                    Place(name, heard, _digest(stream.text)),
+                )
+            if over:
+                break
+            if not await stream.changed(HEARTBEAT) and not stream.over:
+                yield ": still here\n\n"
+        if stream.told is None:
+            yield _event("error", voice.error(stream.error or ValueError(LOST)))
+            return
+        end = Place(name, heard, _digest(stream.text), sourced=True)
+        if not place.sourced:
+            if tail := voice.tail(stream.told):
+                yield _event("delta", {"delta": tail})
+            yield _event("sources", voice.sources(stream.told), end)
+        yield _event("done", {"done": True}, end)
+    finally:
+        stream.listeners -= 1
+        streams.left(name)
+
+
+async def _until(stream: Stream, length: int) -> None:
+    while len(stream.text) < length and not stream.over:
+        await stream.changed(HEARTBEAT)
+
+
+def _event(kind: str, data: dict[str, Any], place: Place | None = None) -> str:
+    """One event; JSON has no line breaks, so that nothing of a text can end it."""
+    name = f"id: {place}\n" if place else ""
+    return f"event: {kind}\n{name}data: {json.dumps(data, ensure_ascii=False, default=str)}\n\n"

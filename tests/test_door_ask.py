@@ -1,0 +1,298 @@
+"""The ask door: the contract of seed 003, and how it was settled."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import httpx
+import pytest
+
+import doors
+from doors import (
+    BASE,
+    FACT,
+    FALSEHOOD,
+    LARGEST,
+    NO_BOOLEAN,
+    NO_INTEGER,
+    NO_TEXT,
+    OUT_OF_SCOPE,
+    QUESTION,
+    RIGHT_TYPES,
+    TOO_LARGE,
+    WRONG_TYPES,
+    Body,
+    given,
+    is_share,
+    is_uuid4,
+    malformed,
+    page_of,
+    passages,
+    post,
+    post_in_pieces,
+    stream,
+    tells_no_internals,
+)
+from llm_server import LlmServer, fails, says, searches
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+client, data, dev, empty, drafted, model = (
+    doors.client,
+    doors.data,
+    doors.dev,
+    doors.empty,
+    doors.drafted,
+    doors.model,
+)
+
+BODY: Body = {"question": QUESTION}
+MALFORMED = malformed(BODY, "question")
+
+
+def refused(response: httpx.Response) -> tuple[int, str]:
+    """The status and the type of an error, which has this door's shape."""
+    found = response.json()
+    assert is_uuid4(response.headers["x-request-id"])
+    assert set(found) == {"error", "message", "details"}
+    assert found["details"] is None
+    assert tells_no_internals(found["message"])
+    return response.status_code, found["error"]
+
+
+async def ask(client: httpx.AsyncClient, question: str, **more: Any) -> Body:
+    """An answer, which has this door's shape."""
+    response = await client.post("/ask", json={"question": question} | more)
+    assert response.status_code == 200, response.text
+    assert is_uuid4(response.headers["x-request-id"])
+    found: Body = response.json()
+    assert set(found) == {"question", "answer", "sources", "retrieval_time_ms", "generation_time_ms"}
+    assert found["question"] == question
+    assert found["answer"].strip()
+    for name in ("retrieval_time_ms", "generation_time_ms"):
+        assert type(found[name]) is int
+        assert found[name] >= 0
+    for source in found["sources"]:
+        assert set(source) == {"url", "content", "score", "position"}
+        assert source["url"].startswith(f"{BASE}/module")
+        assert 1 <= len(source["content"]) <= 500
+        assert is_share(source["score"])
+        assert type(source["position"]) is int
+        assert source["position"] >= 0
+    return found
+
+
+# Answers.
+
+
+@pytest.mark.parametrize("question", [QUESTION, "What is inverse kinematics?", "What is physical AI?"])
+async def test_an_answer_has_sources_from_the_book(client: httpx.AsyncClient, question: str) -> None:
+    found = await ask(client, question)
+    assert 1 <= len(found["sources"]) <= 5
+
+
+async def test_an_answer_is_what_the_book_says(client: httpx.AsyncClient) -> None:
+    assert FACT in (await ask(client, QUESTION))["answer"]
+
+
+async def test_content_is_the_beginning_of_its_chunk(client: httpx.AsyncClient) -> None:
+    chunks = {(page_of(p["url"]), p["position"]): p for p in await passages(client, QUESTION)}
+    sources = (await ask(client, QUESTION))["sources"]
+    for source in sources:
+        chunk = chunks[page_of(source["url"]), source["position"]]
+        assert source["content"] == chunk["text"][:500]
+        assert source["score"] == pytest.approx(chunk["score"], abs=0.01)
+    assert max(len(source["content"]) for source in sources) == 500
+
+
+async def test_the_first_chunk_of_a_page_has_position_zero(client: httpx.AsyncClient) -> None:
+    sources = (await ask(client, "What is physical AI?"))["sources"]
+    assert 0 in {s["position"] for s in sources if page_of(s["url"]) == f"{BASE}/module2/physical-ai"}
+
+
+@pytest.mark.parametrize("top_k", [1, 2, 5, 20])
+async def test_top_k_bounds_the_sources(client: httpx.AsyncClient, top_k: int) -> None:
+    assert 1 <= len((await ask(client, QUESTION, top_k=top_k))["sources"]) <= top_k
+
+
+async def test_top_k_is_5_unless_told(client: httpx.AsyncClient) -> None:
+    told, default = await ask(client, QUESTION, top_k=5), await ask(client, QUESTION)
+    assert (told["answer"], told["sources"]) == (default["answer"], default["sources"])
+
+
+async def test_out_of_scope_is_a_refusal_without_sources(client: httpx.AsyncClient) -> None:
+    assert (await ask(client, OUT_OF_SCOPE))["sources"] == []
+
+
+@pytest.mark.parametrize("question", ["x", "🤖", f"{QUESTION} " * 999 + QUESTION], ids=len)
+async def test_a_question_may_be_short_or_long(client: httpx.AsyncClient, question: str) -> None:
+    await ask(client, question)
+
+
+@pytest.mark.parametrize("content_type", RIGHT_TYPES)
+async def test_json_may_be_called_by_its_full_name(client: httpx.AsyncClient, content_type: str) -> None:
+    assert (await post(client, "/ask", BODY, content_type)).status_code == 200
+
+
+async def test_a_body_of_a_megabyte_is_read(client: httpx.AsyncClient) -> None:
+    assert (await post(client, "/ask", json.dumps(BODY).encode().ljust(LARGEST))).status_code == 200
+
+
+# What is refused.
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {},
+        {"top_k": 5},
+        {"question": ""},
+        {"question": None},
+        {"question": QUESTION, "top_k": 0},
+        {"question": QUESTION, "top_k": -1},
+        {"question": QUESTION, "top_k": 21},
+        {"question": QUESTION, "session_id": "user_123_conv_456"},
+        {"question": QUESTION, "query": QUESTION},
+    ],
+    ids=str,
+)
+async def test_an_invalid_request_is_refused(client: httpx.AsyncClient, body: Body) -> None:
+    assert refused(await post(client, "/ask", body)) == (400, "validation_error")
+
+
+@pytest.mark.parametrize("content", MALFORMED.values(), ids=MALFORMED)
+async def test_a_malformed_body_is_refused(client: httpx.AsyncClient, content: bytes) -> None:
+    assert refused(await post(client, "/ask", content)) == (400, "validation_error")
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        *(("question", value) for value in NO_TEXT),
+        *(("top_k", value) for value in NO_INTEGER),
+        *(("stream", value) for value in NO_BOOLEAN),
+    ],
+    ids=lambda value: value[:20],
+)
+async def test_nothing_is_taken_for_what_it_is_not(client: httpx.AsyncClient, field: str, value: str) -> None:
+    assert refused(await post(client, "/ask", given(BODY, field, value))) == (400, "validation_error")
+
+
+@pytest.mark.parametrize("question", [" ", "\ud800", "a\0b"], ids=["blank", "half a character", "NUL"])
+async def test_odd_text_is_answered_or_refused(client: httpx.AsyncClient, question: str) -> None:
+    response = await post(client, "/ask", {"question": question})
+    assert response.status_code == 200 or refused(response) == (400, "validation_error")
+
+
+@pytest.mark.parametrize("content_type", WRONG_TYPES)
+async def test_another_content_type_is_415(client: httpx.AsyncClient, content_type: str) -> None:
+    assert refused(await post(client, "/ask", BODY, content_type)) == (415, "unsupported_media_type")
+
+
+@pytest.mark.parametrize("send", [post, post_in_pieces])
+async def test_a_body_over_a_megabyte_is_413(client: httpx.AsyncClient, send: Any) -> None:
+    content = json.dumps(BODY).encode().ljust(TOO_LARGE)
+    assert refused(await send(client, "/ask", content)) == (413, "payload_too_large")
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "allowed"),
+    [("GET", "/ask", "POST"), ("PUT", "/ask", "POST"), ("DELETE", "/ask", "POST"), ("POST", "/ask/health", "GET")],
+)
+async def test_a_wrong_method_is_405(client: httpx.AsyncClient, method: str, path: str, allowed: str) -> None:
+    response = await client.request(method, path)
+    assert refused(response) == (405, "method_not_allowed")
+    assert allowed in response.headers["allow"]
+
+
+async def test_details_are_for_developers(dev: httpx.AsyncClient) -> None:
+    response = await dev.post("/ask", json={"question": ""})
+    assert response.status_code == 400
+    assert isinstance(response.json()["details"], dict)
+
+
+async def test_a_server_with_no_book_is_503(empty: httpx.AsyncClient) -> None:
+    response = await empty.post("/ask", json=BODY)
+    status, error = refused(response)
+    assert (status, error in {"service_unavailable", "retrieval_error"}) == (503, True)
+    assert "secret-place" not in response.text
+
+
+# Streams.
+
+
+@pytest.mark.parametrize("body", [BODY, {"question": OUT_OF_SCOPE}, {"question": QUESTION, "top_k": 1}], ids=str)
+async def test_a_stream_says_the_same(client: httpx.AsyncClient, body: Body) -> None:
+    whole = await ask(client, **body, stream=False)
+    streamed = await stream(client, "/ask", body | {"stream": True})
+    assert streamed.names == ["delta", "sources", "done"]
+    assert all(set(delta) == {"delta"} for delta in streamed.deltas)
+    assert streamed.text == whole["answer"]
+    assert set(streamed.sources) == {"sources", "metadata"}
+    assert streamed.sources["sources"] == whole["sources"]
+    assert isinstance(streamed.sources["metadata"], dict)
+    assert streamed.done == {"done": True}
+    assert is_uuid4(streamed.headers["x-request-id"])
+
+
+# Health.
+
+
+async def test_health_names_every_dependency(client: httpx.AsyncClient) -> None:
+    response = await client.get("/ask/health")
+    found = response.json()
+    assert (response.status_code, found["status"]) == (200, "healthy")
+    assert is_uuid4(response.headers["x-request-id"])
+    assert set(found) == {"status", "dependencies"}
+    assert found["dependencies"]
+    for dependency in found["dependencies"].values():
+        assert set(dependency) == {"status", "details"}
+        assert dependency["status"] in {"connected", "configured", "error"}
+        assert dependency["details"] is None or isinstance(dependency["details"], dict)
+
+
+async def test_a_server_with_no_book_is_not_healthy(empty: httpx.AsyncClient) -> None:
+    response = await empty.get("/ask/health")
+    assert response.json()["status"] in {"degraded", "unhealthy"}
+    assert "error" in {dependency["status"] for dependency in response.json()["dependencies"].values()}
+    assert "secret-place" not in response.text
+
+
+# With a language model.
+
+
+async def test_a_language_model_writes_the_answer(drafted: httpx.AsyncClient, model: LlmServer) -> None:
+    model.script(searches(), says(f"{FACT} [Source 1]"))
+    found = await ask(drafted, QUESTION)
+    assert FACT in found["answer"]
+    assert found["sources"]
+
+
+async def test_a_stream_of_a_language_model_says_the_same(drafted: httpx.AsyncClient, model: LlmServer) -> None:
+    model.script(searches(), says(f"{FACT} [Source 1]", size=1))
+    whole = await ask(drafted, QUESTION)
+    model.script(searches(), says(f"{FACT} [Source 1]", size=1))
+    streamed = await stream(drafted, "/ask", BODY | {"stream": True})
+    assert streamed.names == ["delta", "sources", "done"]
+    assert streamed.text == whole["answer"]
+
+
+async def test_what_a_language_model_makes_up_is_not_shown(drafted: httpx.AsyncClient, model: LlmServer) -> None:
+    model.script(searches(), says(f"{FACT} [Source 1] {FALSEHOOD} [Source 1]"), says("NOT FOUND"))
+    found = await ask(drafted, QUESTION)
+    assert FACT in found["answer"]
+    assert "baker" not in found["answer"]
+
+
+async def test_a_language_model_that_fails_leaves_the_quotes(drafted: httpx.AsyncClient, model: LlmServer) -> None:
+    model.script(fails(401))
+    found = await ask(drafted, QUESTION)
+    assert FACT in found["answer"]
+    assert found["sources"]
+
+
+async def test_out_of_scope_is_refused_whoever_writes(drafted: httpx.AsyncClient, model: LlmServer) -> None:
+    model.script(says("Lisbon won. [Source 1]"))
+    found = await ask(drafted, OUT_OF_SCOPE)
+    assert found["sources"] == []
+    assert "Lisbon won" not in found["answer"]
