@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import time
 from collections import OrderedDict
 from collections.abc import Hashable
 from dataclasses import replace
 from threading import Lock
 
 from glossator.core.receipts import Told
+
+STORED_SECONDS = 3600.0
+"""After which a receipt is stored anew, should it have been cleaned away."""
 
 
 class AnswerCache:
@@ -16,6 +20,7 @@ class AnswerCache:
     def __init__(self, size: int) -> None:
         self._size = size
         self._kept: OrderedDict[Hashable, Told] = OrderedDict()
+        self._stored: OrderedDict[str, float] = OrderedDict()
         self._lock = Lock()
         self.hits = self.misses = 0
 
@@ -37,7 +42,19 @@ class AnswerCache:
             while len(self._kept) > self._size:
                 self._kept.popitem(last=False)
 
+    def is_stored(self, receipt_id: str) -> bool:
+        """Whether the receipt of an answer that is kept here was stored a short while ago."""
+        return time.monotonic() - self._stored.get(receipt_id, -STORED_SECONDS) < STORED_SECONDS
+
+    def stored(self, receipt_id: str) -> None:
+        """The receipt of an answer is in the records."""
+        with self._lock:
+            self._stored[receipt_id] = time.monotonic()
+            while len(self._stored) > self._size:
+                self._stored.popitem(last=False)
+
     def clear(self) -> None:
         """Forget everything."""
         with self._lock:
             self._kept.clear()
+            self._stored.clear()

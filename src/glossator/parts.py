@@ -64,6 +64,11 @@ class Parts:
                 self._open = self.generations.open(self.embedder.fingerprint)
             return self._open
 
+    def at_hand(self) -> Generation | None:
+        """The current generation if it is open already, which takes no time to find out."""
+        held = self._open
+        return held if held is not None and held.manifest.generation == self.generations.current() else None
+
     def word_counts(self) -> WordCounts:
         """How common words are; a book that has none yet finds every word equally telling."""
         return self.generation().documents if self.generations.current() is not None else _NoWords()

@@ -151,7 +151,7 @@ async def answering(
     past = past if leans(question) else ()
     cached = not past and drafter is None
     drafter = drafter or parts.drafter
-    book = await asyncio.to_thread(parts.generation) if selected_text is None else None
+    book = None if selected_text is not None else parts.at_hand() or await asyncio.to_thread(parts.generation)
     selection = None if selected_text is None else checked_selection(selected_text)
     generation = book.manifest.generation if book else parts.generations.current()
     key = _cache_key(parts, drafter, generation, question, selection, top_k, filters, policy)
@@ -171,9 +171,13 @@ async def answering(
 
 async def kept(parts: Parts, told: Told) -> Told:
     """The answer, which names its receipt only if that could be kept: an answer need not fail over it."""
+    receipt_id = told.receipt.receipt_id
+    if told.answer.cached and parts.cache.is_stored(receipt_id):
+        return told
     try:
         with stage("records"):
             await parts.records.keep(told.receipt)
+        parts.cache.stored(receipt_id)
     except RecordsProblem:
         return told.telling(replace(told.answer, receipt_id=""))
     return told

@@ -80,10 +80,10 @@ def _fold(text: str) -> str:
     return _ACCENTS.sub("", unicodedata.normalize("NFKD", text)).casefold()
 
 
-_folded_page = lru_cache(maxsize=8)(_fold)
+_folded_page = lru_cache(maxsize=64)(_fold)
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=1024)
 def _folded_length(page: str, at: int) -> int:
     """Where a place of a page is found in the folded page."""
     return len(_fold(page[:at]))

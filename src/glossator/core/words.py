@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from itertools import pairwise
 
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)?", re.UNICODE)
@@ -24,6 +25,8 @@ _STOP = frozenset(
     vs yet you your yours explain describe happen happens difference work works
     """.split()
 )
+_SHORT = 1000
+"""Characters of a text whose words are kept."""
 _PLURALS = ("", "s", "es")
 _SUFFIXES = tuple(
     (ending, stem)
@@ -46,7 +49,13 @@ def all_words(text: str) -> list[str]:
 
 def content_words(text: str) -> list[str]:
     """Stems of the words that carry meaning, in order."""
-    return [stem(word) for word in all_words(text) if word not in _STOP]
+    return list(_content_words(text)) if len(text) <= _SHORT else [stem(w) for w in all_words(text) if w not in _STOP]
+
+
+@lru_cache(8192)
+def _content_words(text: str) -> tuple[str, ...]:
+    """A book's sentences are read again and again."""
+    return tuple(stem(word) for word in all_words(text) if word not in _STOP)
 
 
 def neighbours(text: str) -> list[tuple[str, str]]:
@@ -58,6 +67,7 @@ def neighbours(text: str) -> list[tuple[str, str]]:
     return found
 
 
+@lru_cache(1 << 16)
 def stem(word: str) -> str:
     """A light stem: enough for plurals, tenses and the commonest endings of English; other scripts stay whole."""
     word = word.removesuffix("'s").removesuffix("’s")
@@ -75,6 +85,8 @@ def stem(word: str) -> str:
 
 
 def _fold(word: str) -> str:
+    if word.isascii():
+        return word.lower()
     return unicodedata.normalize("NFC", word.casefold()).replace("’", "'")
 
 

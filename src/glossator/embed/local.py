@@ -8,9 +8,11 @@ import json
 import os
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from functools import cached_property, lru_cache
 from importlib import resources
 from pathlib import Path
+from threading import BoundedSemaphore, Lock
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -73,6 +75,9 @@ class LocalEmbedder:
             raise ModelProblem(f"{folder} lacks {' and '.join(missing)}.", "Give a folder with both files.")
         self._folder = folder
         self._threads = threads or len(os.sched_getaffinity(0))
+        self._lock = Lock()
+        self._places = BoundedSemaphore(self._threads)
+        self._running = 0
 
     @cached_property
     def fingerprint(self) -> str:
@@ -100,6 +105,19 @@ class LocalEmbedder:
     def _single(self) -> onnxruntime.InferenceSession:
         return open_session(self._folder, self._threads)
 
+    @contextmanager
+    def _session(self) -> Iterator[onnxruntime.InferenceSession]:
+        """All cores for a question that is alone; one each where several are asked at once, which is more in all."""
+        with self._lock:
+            self._running += 1
+            alone = self._running == 1
+        try:
+            with self._places:
+                yield self._single if alone else self._bulk
+        finally:
+            with self._lock:
+                self._running -= 1
+
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
         """Tokens without the special ones."""
         encodings = self._tokenizer.encode_batch_fast(list(texts), add_special_tokens=False)
@@ -123,7 +141,8 @@ class LocalEmbedder:
     def embed_query(self, question: str) -> QueryEmbedding:
         """The instruction belongs to the passage vector; sentences are compared with the question's own words."""
         encoding = self._tokenizer.encode(QUERY_INSTRUCTION + question)
-        hidden = run_model(self._single, [encoding.ids])[0]
+        with self._session() as session:
+            hidden = run_model(session, [encoding.ids])[0]
         own = [i for i, (a, b) in enumerate(encoding.offsets[:MAX_TOKENS]) if b > a >= len(QUERY_INSTRUCTION)]
         return QueryEmbedding(_unit(hidden[0]), _unit(hidden[own or [0]].mean(axis=0)))
 
@@ -149,6 +168,7 @@ def open_session(folder: Path, threads: int) -> onnxruntime.InferenceSession:
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = threads
     options.inter_op_num_threads = 1
+    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
     file = folder / "model.onnx"
     try:
         return onnxruntime.InferenceSession(str(file), options, providers=["CPUExecutionProvider"])

@@ -13,6 +13,7 @@ from pathlib import Path
 from glossator.core.errors import IndexDamaged
 from glossator.core.types import Block, BlockKind, Chunk, Document
 from glossator.core.words import content_words
+from glossator.store.kept import remember
 
 _SCHEMA = """
 CREATE TABLE documents (
@@ -22,6 +23,8 @@ CREATE TABLE documents (
 CREATE TABLE words (word TEXT PRIMARY KEY, chunks INTEGER NOT NULL) WITHOUT ROWID;
 CREATE TABLE counts (chunks INTEGER NOT NULL);
 """
+KEPT_TEXTS, KEPT_WORDS = 64, 20_000
+"""Pages and counts of words that are kept at hand."""
 _COLUMNS = "document_id, url, title, chapters, text, blocks, content_hash"
 
 
@@ -60,6 +63,8 @@ class DocumentShelf:
             address = f"{path.resolve().as_uri()}?mode=ro&immutable=1"
             self._db = sqlite3.connect(address, uri=True, check_same_thread=False)
             self._close = weakref.finalize(self, self._db.close)
+            self._texts: dict[str, str] = {}
+            self._counts: dict[str, int] = {}
             self._chunks = int(self._db.execute("SELECT chunks FROM counts").fetchone()[0])
         except sqlite3.Error as error:
             raise IndexDamaged(
@@ -73,8 +78,10 @@ class DocumentShelf:
 
     def text(self, document_id: str) -> str:
         """One document's text; nothing where there is none."""
+        if (known := self._texts.get(document_id)) is not None:
+            return known
         row = self._db.execute("SELECT text FROM documents WHERE document_id = ?", (document_id,)).fetchone()
-        return str(row[0]) if row else ""
+        return remember(self._texts, document_id, str(row[0]) if row else "", KEPT_TEXTS)
 
     def all(self) -> Iterator[Document]:
         """Every document in reading order."""
@@ -87,11 +94,13 @@ class DocumentShelf:
 
     def chunks_with(self, words: Sequence[str]) -> dict[str, int]:
         """In how many chunks each word stands."""
-        counts = {}
-        for word in words:
-            row = self._db.execute("SELECT chunks FROM words WHERE word = ?", (word,)).fetchone()
-            counts[word] = int(row[0]) if row else 0
-        return counts
+        return {word: self._chunks_with(word) for word in words}
+
+    def _chunks_with(self, word: str) -> int:
+        if (known := self._counts.get(word)) is not None:
+            return known
+        row = self._db.execute("SELECT chunks FROM words WHERE word = ?", (word,)).fetchone()
+        return remember(self._counts, word, int(row[0]) if row else 0, KEPT_WORDS)
 
     def chunk_count(self) -> int:
         """How many chunks there are."""

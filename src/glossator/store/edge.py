@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from glossator.core.errors import IndexDamaged, StorageProblem
 from glossator.core.types import Chunk, Embedding, Filters, Hit, QueryEmbedding, Span
+from glossator.store.kept import remember
 
 DENSE, WORDS = "dense", "words"
 _KEYWORDS = {"url": True, "path": True, "sections": False, "chapters": False}
@@ -28,6 +29,8 @@ _VIEW = "glossator-view-"
 _VIEW_SECONDS = 3600
 """Opening a shard takes less than this: an older view belongs to a process that was killed meanwhile."""
 
+KEPT_CHUNKS = 4096
+"""Chunks that are kept at hand."""
 AVERAGE_WORDS = 150.0
 """Mean number of words in a chunk after stop words, for BM25's length normalisation."""
 
@@ -86,6 +89,7 @@ class EdgeIndex:
 
     def __init__(self, folder: Path, dimension: int) -> None:
         self._words = _words()
+        self._kept: dict[int, Chunk] = {}
         self._rows, self._sentences = _load_sentences(folder, dimension)
         with _view(folder.resolve() / "shard") as view:
             self._shard = _guard(lambda: qdrant.EdgeShard.load(view), damaged=True)
@@ -108,9 +112,11 @@ class EdgeIndex:
 
     def chunks(self, ids: Sequence[int]) -> list[Chunk]:
         """Stored chunks, in the order asked for."""
-        records = _guard(lambda: self._shard.retrieve(list(ids), True, False))
-        payloads = {record.id: record.payload for record in records}
-        return [_chunk(payloads[i] or {}) for i in ids]
+        found = {i: chunk for i in ids if (chunk := self._kept.get(i)) is not None}
+        if missing := [i for i in ids if i not in found]:
+            for record in _guard(lambda: self._shard.retrieve(missing, True, False)):
+                found[record.id] = remember(self._kept, record.id, _chunk(record.payload or {}), KEPT_CHUNKS)
+        return [found[i] for i in ids]
 
     def sentence_scores(self, ids: Sequence[int], query: QueryEmbedding) -> list[float]:
         """For each chunk, how near its nearest sentence is to the question."""

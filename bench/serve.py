@@ -1,0 +1,222 @@
+"""The server under load, beside what its own embedding model can do in the same run.
+
+50 clients ask, each again as soon as it has its answer; answers are kept in memory only where that is measured. The load comes from a process of its own on the same two cores.
+`--soak MINUTES` holds half of the peak rate for so long and draws memory and open files.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import os
+import random
+import signal
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from common import CACHE, ROOT, SETS, indexed, questions
+
+CLIENTS = 50
+SECONDS = 20.0
+MANY = 10_000
+
+
+@dataclass(frozen=True)
+class Load:
+    """What clients saw."""
+
+    seconds: float
+    times: list[float]
+    errors: int
+
+    @property
+    def rate(self) -> float:
+        return len(self.times) / self.seconds
+
+    @property
+    def p95(self) -> float:
+        return statistics.quantiles(self.times, n=20)[-1]
+
+
+def body(question: str) -> bytes:
+    """A request of the ask door."""
+    said = json.dumps({"question": question}).encode()
+    head = f"POST /ask HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\nContent-Length: {len(said)}\r\n"
+    return head.encode() + b"\r\n" + said
+
+
+async def one(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, request: bytes) -> bool:
+    """Ask once; whether it was answered."""
+    writer.write(request)
+    head = await reader.readuntil(b"\r\n\r\n")
+    length = int(head.lower().split(b"content-length:")[1].split(b"\r\n")[0])
+    said = await reader.readexactly(length)
+    return head.startswith(b"HTTP/1.1 200") and b'"answer"' in said
+
+
+async def clients(port: int, asked: list[str], count: int, seconds: float, most: int, pause: float = 0.0) -> Load:
+    """`count` clients, each asking when it has its answer; `pause` keeps them to a rate."""
+    times: list[float] = []
+    errors = 0
+    turn = iter(range(most))
+    started = time.perf_counter()
+
+    async def client() -> None:
+        nonlocal errors
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        while time.perf_counter() - started < seconds and (number := next(turn, None)) is not None:
+            began = time.perf_counter()
+            errors += not await one(reader, writer, body(asked[number % len(asked)]))
+            times.append(time.perf_counter() - began)
+            if pause:
+                await asyncio.sleep(max(0.0, pause - (time.perf_counter() - began)))
+        writer.close()
+
+    await asyncio.gather(*(client() for _ in range(count)))
+    return Load(time.perf_counter() - started, times, errors)
+
+
+def load(port: int, asked: list[str], count: int, seconds: float, most: int = 10**9, pause: float = 0.0) -> Load:
+    """The load, from another process."""
+    with ProcessPoolExecutor(1) as pool:
+        return pool.submit(_run, port, asked, count, seconds, most, pause).result()
+
+
+def _run(port: int, asked: list[str], count: int, seconds: float, most: int, pause: float) -> Load:
+    import uvloop
+
+    return uvloop.run(clients(port, asked, count, seconds, most, pause))
+
+
+@contextmanager
+def server(data: Path, port: int, **settings: str) -> Iterator[tuple[int, float]]:
+    """A server of its own process: its pid, and the seconds until it was ready."""
+    environment = os.environ | {f"GLOSSATOR_{name.upper()}": value for name, value in settings.items()}
+    command = [
+        str(Path(sys.executable).with_name("glossator")),
+        "serve",
+        "--port",
+        str(port),
+        "--data-dir",
+        str(data),
+        "--json",
+    ]
+    started = time.perf_counter()
+    with tempfile.TemporaryFile() as log:
+        process = subprocess.Popen(command, env=environment, stderr=log)
+        try:
+            while not _ready(port):
+                if process.poll() is not None:
+                    log.seek(0)
+                    raise SystemExit(log.read().decode())
+                time.sleep(0.01)
+            yield process.pid, time.perf_counter() - started
+        finally:
+            process.send_signal(signal.SIGTERM)
+            process.wait(60)
+
+
+def _ready(port: int) -> bool:
+    import http.client
+
+    try:
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=5)
+        connection.request("GET", "/readyz")
+        return connection.getresponse().status == 200
+    except OSError:
+        return False
+
+
+def memory(pid: int) -> float:
+    """Megabytes that a process has in memory."""
+    pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
+    return pages * os.sysconf("SC_PAGE_SIZE") / 1e6
+
+
+def files(pid: int) -> int:
+    return len(os.listdir(f"/proc/{pid}/fd"))
+
+
+def asked_by_people(count: int) -> list[str]:
+    """Questions of the book's set in any order; some of them the book does not answer."""
+    return random.Random(0).choices([row["question"] for row in questions(SETS / "book.jsonl")], k=count)
+
+
+def raw_rate(data: Path, asked: list[str], seconds: float = 8.0) -> float:
+    """Questions a second that the bare embedding model does in one process, in one thread and in several at once."""
+    code = (
+        "import sys, time, json\n"
+        "from concurrent.futures import ThreadPoolExecutor\n"
+        "from glossator.core.settings import load_settings\n"
+        "from glossator.parts import make_embedder\n"
+        "asked = json.load(sys.stdin); embed = make_embedder(load_settings()).embed_query; embed(asked[0])\n"
+        "best = 0\n"
+        "for threads in (1, 2, 4):\n"
+        "    with ThreadPoolExecutor(threads) as pool:\n"
+        "        end, count, started = time.perf_counter() + float(sys.argv[1]), 0, time.perf_counter()\n"
+        "        while time.perf_counter() < end:\n"
+        "            count += len(list(pool.map(embed, asked[count:count + 64])))\n"
+        "        best = max(best, count / (time.perf_counter() - started))\n"
+        "print(best)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(seconds)],
+        input=json.dumps(asked),
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=data,
+    )
+    return float(done.stdout)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--soak", type=float, default=0.0, help="minutes")
+    parser.add_argument("--port", type=int, default=18_080)
+    options = parser.parse_args()
+    indexed("sample", ROOT / "book").close()
+    data = CACHE / "index" / "sample"
+    asked = asked_by_people(60_000)
+    raw = raw_rate(data, asked)
+    print(f"the bare model embeds {raw:.0f} questions a second")
+    with server(data, options.port, cache_answers="0") as (pid, ready):
+        print(f"ready {ready:.2f} s after the start (limit 2 s)")
+        load(options.port, asked, CLIENTS, 3.0)
+        found = load(options.port, asked[1000:], CLIENTS, SECONDS)
+        limit = 1.5 * CLIENTS / found.rate
+        print(
+            f"{CLIENTS} clients, cache off: {found.rate:.1f} answers a second, ratio to the bare model {found.rate / raw:.2f}"
+            f" (limit 0.60); p95 {found.p95:.2f} s (limit {limit:.2f} s); errors {found.errors}"
+        )
+        if options.soak:
+            soak(options.port, pid, asked, found.rate / 2, options.soak)
+            return
+    with server(data, options.port) as (pid, _):
+        few = asked[:100]
+        load(options.port, few, CLIENTS, 5.0)
+        found = load(options.port, few, CLIENTS, SECONDS)
+        print(f"{CLIENTS} clients, from memory: {found.rate:.0f} answers a second (limit 1000); errors {found.errors}")
+    with server(data, options.port, cache_answers="0") as (pid, _):
+        load(options.port, asked, CLIENTS, 600.0, 2000)
+        first = memory(pid)
+        load(options.port, asked[2000:], CLIENTS, 600.0, MANY - 2000)
+        print(f"memory after 2,000 requests {first:.0f} MB, after {MANY:,} {memory(pid):.0f} MB (limit 450)")
+
+
+def soak(port: int, pid: int, asked: list[str], rate: float, minutes: float) -> None:
+    """Half of the peak for a while: memory and files every ten seconds."""
+    raise NotImplementedError
+
+
+if __name__ == "__main__":
+    main()
