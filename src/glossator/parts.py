@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from datetime import timedelta
 from pathlib import Path
 from threading import Lock
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from glossator.answer.providers import Provider, providers
 from glossator.cache import AnswerCache
-from glossator.core.errors import SettingsError
+from glossator.core.errors import GlossatorError, SettingsError
 from glossator.core.ports import Embedder, WordCounts
 from glossator.core.settings import Settings
 from glossator.embed.colbert import ColbertEncoder
@@ -63,6 +64,12 @@ class Parts:
             if self._open is None or self._open.manifest.generation != self.generations.current():
                 self._open = self.generations.open(self.embedder.fingerprint)
             return self._open
+
+    def warm(self) -> None:
+        """Open what the first question needs; what cannot be opened is told when it is asked."""
+        with suppress(GlossatorError):
+            self.generation()
+            self.embedder.embed_query("ready")
 
     def at_hand(self) -> Generation | None:
         """The current generation if it is open already, which takes no time to find out."""

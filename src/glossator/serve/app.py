@@ -32,6 +32,7 @@ from glossator.serve.keys import KEYS_FILE, KeyRing, web_origin
 from glossator.serve.limits import Limits
 from glossator.serve.mcp import McpEndpoint
 from glossator.serve.metrics import Metrics
+from glossator.serve.openapi import describe
 from glossator.serve.pages import ask_page, book_page, missing_page
 from glossator.serve.serving import Catching, Serving, answer
 from glossator.serve.streams import Streams
@@ -42,10 +43,10 @@ _ALLOWED = "Authorization Content-Type Idempotency-Key Last-Event-ID X-API-Key M
 DOORS = (*(door.DOOR for door in FIVE), completions.DOOR)
 
 
-def create_app(settings: Settings | None = None) -> FastAPI:
+def create_app(settings: Settings | None = None, parts: Parts | None = None) -> FastAPI:
     """The application for these settings, or for those of the environment."""
     settings = settings or load_settings()
-    parts = wire(settings)
+    parts = parts or wire(settings)
     keys = KeyRing(settings.data_dir / KEYS_FILE)
     metrics, streams = Metrics(parts), Streams()
     origins = [web_origin(origin) for origin in settings.cors_origins.split(",") if origin.strip()]
@@ -78,6 +79,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     app.router.routes.extend(mcp.routes())
     known = [route for router in routers for route in router.routes if isinstance(route, APIRoute)]
     _page_routes(app, parts, known)
+    app.openapi = describe(app, DOORS)  # type: ignore[method-assign]
     _wrap(app, settings, origins, keys, metrics, span, known)
     return app
 

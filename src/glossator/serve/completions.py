@@ -145,7 +145,7 @@ def _tell(problem: Problem) -> ErrorResponse:
     return ErrorResponse(error=_Detail(message=problem.message, type=kind, code=problem.name))
 
 
-DOOR = Door(("/v1",), ErrorResponse, _tell)
+DOOR = Door("openai", ("/v1",), ErrorResponse, _tell)
 
 
 def routes(desk: Desk) -> APIRouter:

@@ -14,7 +14,7 @@ from fastapi.routing import APIRoute
 from pydantic import BaseModel, ConfigDict
 from starlette.responses import JSONResponse, Response
 
-from glossator.serve.problems import STATUSES, Problem, Refused
+from glossator.serve.problems import Problem, Refused
 
 SESSION = "glossator.session"
 """Where a request keeps the name of its session."""
@@ -40,6 +40,7 @@ class Body(BaseModel):
 class Door:
     """How one contract tells errors: its paths, its model, and its codes by field and kind of error."""
 
+    name: str
     paths: tuple[str, ...]
     model: type[BaseModel]
     tell: Callable[[Problem], BaseModel]
@@ -52,15 +53,8 @@ class Door:
         return JSONResponse(self.tell(problem).model_dump(mode="json"), problem.status, headers)
 
     def router(self) -> APIRouter:
-        """A router whose routes read strictly and document every status they may answer with."""
-        return APIRouter(route_class=StrictRoute, responses=self.documented(STATUSES))
-
-    def documented(self, statuses: Sequence[int]) -> dict[int | str, dict[str, Any]]:
-        return {
-            status: {"model": self.model, "description": HTTPStatus(status).phrase}
-            for status in statuses
-            if status != HTTPStatus.METHOD_NOT_ALLOWED
-        }
+        """A router whose routes read strictly."""
+        return APIRouter(route_class=StrictRoute)
 
 
 class ErrorBody(BaseModel):
@@ -73,7 +67,10 @@ class ErrorBody(BaseModel):
 
 
 PLAIN = Door(
-    (), ErrorBody, lambda p: ErrorBody(error=p.code, message=p.message, request_id=p.request_id, details=p.details)
+    "plain",
+    (),
+    ErrorBody,
+    lambda p: ErrorBody(error=p.code, message=p.message, request_id=p.request_id, details=p.details),
 )
 
 

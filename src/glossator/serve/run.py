@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import shutil
 import sys
 import tempfile
+from threading import Thread
+from typing import TYPE_CHECKING
 
 from glossator.core.settings import Settings
-from glossator.parts import wire
+from glossator.parts import Parts, wire
 from glossator.serve.keys import KEYS_FILE, KeyRing
 from glossator.serve.limits import is_loopback
 from glossator.serve.logs import log_config
 from glossator.serve.metrics import SHARED
+
+if TYPE_CHECKING:
+    from fastapi import FastAPI
 
 CLOSING_SECONDS = 10.0
 """Beyond the time of a request, for streams to end when the server is stopped."""
@@ -24,7 +28,7 @@ def run_server(settings: Settings, workers: int, *, quiet: bool) -> None:
     import uvicorn
 
     # What is wrong with the settings, the keys or the model is said here once, not by every worker.
-    asyncio.run(wire(settings).close())
+    parts = wire(settings)
     if KeyRing(settings.data_dir / KEYS_FILE).is_open and not is_loopback(settings.host):
         _warn(settings.host)
     os.environ["GLOSSATOR_DATA_DIR"] = str(settings.data_dir)
@@ -34,8 +38,8 @@ def run_server(settings: Settings, workers: int, *, quiet: bool) -> None:
         os.environ[SHARED] = counts
     try:
         uvicorn.run(
-            "glossator.serve.app:create_app",
-            factory=True,
+            _alone(settings, parts) if workers == 1 else "glossator.serve.app:create_app",
+            factory=workers > 1,
             host=settings.host,
             port=settings.port,
             workers=workers,
@@ -53,6 +57,14 @@ def run_server(settings: Settings, workers: int, *, quiet: bool) -> None:
     finally:
         if counts:
             shutil.rmtree(counts, ignore_errors=True)
+
+
+def _alone(settings: Settings, parts: Parts) -> FastAPI:
+    """The application of the only process; its model is opened while the rest is imported."""
+    Thread(target=parts.warm, daemon=True).start()
+    from glossator.serve.app import create_app
+
+    return create_app(settings, parts)
 
 
 def _warn(host: str) -> None:

@@ -120,7 +120,7 @@ def _tell(problem: Problem) -> ErrorResponse:
 
 
 CODES = {("session_id", ""): "INVALID_SESSION_ID", ("conversation_id", ""): "INVALID_SESSION_ID"}
-DOOR = Door(("/agent/chat", "/agent/session"), ErrorResponse, _tell, CODES)
+DOOR = Door("agent", ("/agent/chat", "/agent/session"), ErrorResponse, _tell, CODES)
 
 
 def routes(desk: Desk) -> APIRouter:

@@ -60,7 +60,7 @@ def _tell(problem: Problem) -> ErrorResponse:
     return ErrorResponse(error=problem.name, message=problem.message, details=details)
 
 
-DOOR = Door(("/ask",), ErrorResponse, _tell)
+DOOR = Door("ask", ("/ask",), ErrorResponse, _tell)
 
 
 def routes(desk: Desk) -> APIRouter:

@@ -148,6 +148,7 @@ def _tell(problem: Problem) -> ErrorResponse:
 
 
 DOOR = Door(
+    "chat",
     ("/chat", "/history", "/health"),
     ErrorResponse,
     _tell,

@@ -113,7 +113,7 @@ class ConversationSession(BaseModel):
     state: SessionState
 
 
-DOOR = Door(("/agent/query",), ErrorResponse, AGENT.tell, CODES)
+DOOR = Door("grounded", ("/agent/query",), ErrorResponse, AGENT.tell, CODES)
 
 
 def routes(desk: Desk) -> APIRouter:

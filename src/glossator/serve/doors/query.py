@@ -82,7 +82,7 @@ def _tell(problem: Problem) -> ErrorResponse:
     )
 
 
-DOOR = Door(("/query",), ErrorResponse, _tell)
+DOOR = Door("query", ("/query",), ErrorResponse, _tell)
 
 
 def routes(desk: Desk) -> APIRouter:
