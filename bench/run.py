@@ -7,7 +7,19 @@ import sys
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-ALL = ("golden", "cold", "search", "ingest", "retrieval", "answers", "verify", "records", "agent", "injections")
+ALL = (
+    "golden",
+    "cold",
+    "search",
+    "ingest",
+    "retrieval",
+    "answers",
+    "verify",
+    "records",
+    "agent",
+    "injections",
+    "serve",
+)
 
 
 def main() -> None:

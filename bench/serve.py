@@ -1,7 +1,8 @@
 """The server under load, beside what its own embedding model can do in the same run.
 
-50 clients ask, each again as soon as it has its answer; answers are kept in memory only where that is measured. The load comes from a process of its own on the same two cores.
-`--soak MINUTES` holds half of the peak rate for so long and draws memory and open files.
+50 clients ask, each again as soon as it has its answer; answers are kept in memory only where that is measured. The load
+comes from a process of its own on the same two cores. `--soak MINUTES` holds half of the peak rate for so long and draws
+memory and open files.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from common import CACHE, ROOT, SETS, indexed, questions
 CLIENTS = 50
 SECONDS = 20.0
 MANY = 10_000
+PICTURE = ROOT / "docs" / "pictures" / "soak.svg"
 
 
 @dataclass(frozen=True)
@@ -214,8 +216,51 @@ def main() -> None:
 
 
 def soak(port: int, pid: int, asked: list[str], rate: float, minutes: float) -> None:
-    """Half of the peak for a while: memory and files every ten seconds."""
-    raise NotImplementedError
+    """Half of the peak for a while: memory and open files every five seconds."""
+    few = max(2, CLIENTS // 5)
+    seen: list[tuple[float, float, int]] = []
+    started = time.perf_counter()
+    with ProcessPoolExecutor(1) as pool:
+        running = pool.submit(_run, port, asked, few, 60 * minutes, 10**9, few / rate)
+        while not running.done():
+            seen.append((time.perf_counter() - started, memory(pid), files(pid)))
+            time.sleep(5)
+        found = running.result()
+    half = seen[len(seen) // 2 :]
+    grown = half[-1][1] - half[0][1]
+    print(
+        f"{minutes:g} minutes at {found.rate:.0f} answers a second ({len(found.times):,} in all, {found.errors} errors): memory"
+        f" {min(m for _, m, _ in seen):.0f} to {max(m for _, m, _ in seen):.0f} MB, {grown:+.1f} MB in the second half;"
+        f" open files {min(f for *_, f in seen)} to {max(f for *_, f in seen)}"
+    )
+    PICTURE.write_text(picture(seen), "utf-8")
+    print(f"drawn in {PICTURE.relative_to(ROOT)}")
+
+
+def picture(seen: list[tuple[float, float, int]]) -> str:
+    """Memory and open files over time, as SVG."""
+    end = seen[-1][0]
+    rows = [
+        ("memory, MB", [m for _, m, _ in seen], 500.0, "#1f6feb", 20),
+        ("open files", [float(f) for *_, f in seen], 50.0, "#8250df", 170),
+    ]
+    parts = [
+        '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 720 320" font-family="system-ui, sans-serif" font-size="12">',
+        '<rect width="720" height="320" fill="#fff"/>',
+    ]
+    for name, values, top, colour, y in rows:
+        points = " ".join(
+            f"{60 + 640 * at / end:.1f},{y + 120 - 120 * min(value / top, 1.0):.1f}"
+            for (at, *_), value in zip(seen, values, strict=True)
+        )
+        parts += [
+            f'<line x1="60" y1="{y + 120}" x2="700" y2="{y + 120}" stroke="#999"/>',
+            f'<text x="52" y="{y + 10}" text-anchor="end">{top:.0f}</text><text x="52" y="{y + 120}" text-anchor="end">0</text>',
+            f'<text x="64" y="{y + 10}" fill="{colour}">{name}</text>',
+            f'<polyline fill="none" stroke="{colour}" stroke-width="1.5" points="{points}"/>',
+        ]
+    parts.append(f'<text x="700" y="308" text-anchor="end">{end / 60:.0f} minutes</text></svg>')
+    return "\n".join(parts) + "\n"
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
@@ -99,7 +100,10 @@ class Desk:
         context = context_of(request)
         voice = Voice(words, tail, told_sources, lambda error: self._problem(error, door, context))
         place = Place.read(request.headers.get("last-event-id"))
-        return await respond(self.streams, place, begin, voice)
+        caller = context.caller
+        asked = (caller.name, caller.user_id, request.url.path, await request.body())
+        owner = hashlib.sha256(repr(asked).encode()).hexdigest()
+        return await respond(self.streams, owner, place, begin, voice)
 
     def _problem(self, error: Exception, door: Door, context: Context) -> dict[str, Any]:
         lost = isinstance(error, ValueError) and str(error) == LOST

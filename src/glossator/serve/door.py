@@ -23,8 +23,14 @@ _NAME = re.compile(r"[A-Za-z0-9_-]{1,200}")
 EVENTS: dict[str, Any] = {
     "text/event-stream": {
         "schema": {
-            "type": "string",
-            "description": "Events `delta`, `sources`, `done`, `error`, each a JSON object.",
+            "type": "object",
+            "description": "Events `delta`, `sources`, `done`, `error`; the data of each is a JSON object.",
+            "properties": {
+                "event": {"enum": ["delta", "sources", "done", "error"]},
+                "id": {"type": "string"},
+                "data": {"type": "string", "contentMediaType": "application/json"},
+            },
+            "required": ["data"],
         }
     }
 }

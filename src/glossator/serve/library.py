@@ -92,6 +92,10 @@ class FeedbackResponse(BaseModel):
     status: str = "stored"
 
 
+class _Markdown(PlainTextResponse):
+    media_type = "text/markdown"
+
+
 def routes(parts: Parts, metrics: Metrics) -> APIRouter:
     """Search, feedback, and the contents."""
     router = PLAIN.router()
@@ -121,11 +125,11 @@ def routes(parts: Parts, metrics: Metrics) -> APIRouter:
         metrics.feedback.labels(body.rating).inc()
         return FeedbackResponse()
 
-    @router.get("/llms.txt", tags=["search"], response_class=PlainTextResponse)
+    @router.get("/llms.txt", tags=["search"], response_class=_Markdown)
     async def llms() -> Response:
         """The contents of the book with their addresses, for programs that read before they ask."""
         entries = await asyncio.to_thread(parts.contents)
-        return PlainTextResponse(_contents(entries), media_type="text/markdown; charset=utf-8")
+        return _Markdown(_contents(entries))
 
     return router
 

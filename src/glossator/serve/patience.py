@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import uuid
+from dataclasses import replace
+from http import HTTPStatus
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+from glossator.serve.door import PLAIN
+from glossator.serve.problems import http_problem
 
 HEADER_SECONDS = 10.0
 """Within which the headers of a request must have come, from its first byte or from the connection's beginning."""
 MOST_HEADER_BYTES = 65_536
-_TOO_LARGE = (
-    b"HTTP/1.1 431 Request Header Fields Too Large\r\nconnection: close\r\ncontent-type: text/plain; charset=utf-8\r\n"
-    b"content-length: 32\r\n\r\nThe request's headers are large."
-)
 
 
 class PatientProtocol(HttpToolsProtocol):
@@ -35,8 +37,21 @@ class PatientProtocol(HttpToolsProtocol):
             self._header_bytes += len(data)
         super().data_received(data)
         if self._in_headers and self._header_bytes > MOST_HEADER_BYTES and not self.transport.is_closing():
-            self.transport.write(_TOO_LARGE)
-            self.transport.close()
+            self._refuse(HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE, "The headers are too large.")
+
+    def send_400_response(self, msg: str) -> None:
+        self._refuse(HTTPStatus.BAD_REQUEST, msg)
+
+    def _refuse(self, status: HTTPStatus, message: str) -> None:
+        """What is no request is answered before any route could be: as JSON, with an id, like everything else."""
+        request_id = str(uuid.uuid4())
+        said = PLAIN.tell(replace(http_problem(status), message=message, request_id=request_id)).model_dump_json()
+        head = (
+            f"HTTP/1.1 {status.value} {status.phrase}\r\ncontent-type: application/json\r\n"
+            f"x-request-id: {request_id}\r\ncontent-length: {len(said)}\r\nconnection: close\r\n\r\n"
+        )
+        self.transport.write((head + said).encode("ascii"))
+        self.transport.close()
 
     def on_message_begin(self) -> None:
         self._in_headers, self._header_bytes = True, 0

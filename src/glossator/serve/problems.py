@@ -112,6 +112,27 @@ def problem_of(error: Exception) -> Problem:
     return Problem(kind.status, kind.code, kind.public or str(error), details=details, retry_after=kind.retry_after)
 
 
+_REFUSED = (
+    (404, "NOT_FOUND", "no such page or model"),
+    (405, "METHOD_NOT_ALLOWED", "another method; `Allow` names those there are"),
+    (408, "REQUEST_TIMEOUT", "the body did not come in time"),
+    (409, "STREAM_LOST", "a stream cannot go on where it stopped (as an event)"),
+    (413, "PAYLOAD_TOO_LARGE", "the body is too large"),
+    (415, "UNSUPPORTED_MEDIA_TYPE", "the body is not sent as JSON"),
+    (429, "RATE_LIMITED", "too many requests of one client"),
+    (429, "OVERLOADED", "too many requests at once"),
+    (500, "INTERNAL_ERROR", "a fault of ours"),
+    (504, "TIMEOUT", "the request took too long"),
+)
+
+
+def kinds() -> list[tuple[int, str, str]]:
+    """Every status with its code and when it comes, for the docs."""
+    own = [(kind.status, kind.code, " ".join((cls.__doc__ or "").split())) for cls, kind in _KINDS.items()]
+    known = sorted({(status, code): when for status, code, when in [*own, *_REFUSED]}.items())
+    return [(status, code, when.rstrip(".")) for (status, code), when in known]
+
+
 def http_problem(status: int) -> Problem:
     """An error of HTTP itself: no such page, no such method."""
     known = HTTPStatus(status)

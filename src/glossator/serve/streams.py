@@ -19,7 +19,7 @@ from glossator.core.types import Words
 
 HEARTBEAT = 10.0
 """Seconds of silence after which a comment keeps the connection alive."""
-WAIT_FOR_FIRST = 1.0
+WAIT_FOR_FIRST = 3.0
 """Seconds in which an error is still told by its status; later it comes as an event."""
 RETURN_WITHIN = 10.0
 """Seconds in which a reader may come back before an answer that nobody hears is given up."""
@@ -163,11 +163,15 @@ LOST = "What was sent before is not how the answer begins now."
 
 
 async def respond(
-    streams: Streams, place: Place | None, begin: Callable[[str], AsyncIterator[str | Told]], voice: Voice
+    streams: Streams, owner: str, place: Place | None, begin: Callable[[str], AsyncIterator[str | Told]], voice: Voice
 ) -> StreamingResponse:
-    """The answer as events. `begin` gives its pieces under an id; one who comes back hears the rest of the same."""
+    """The answer as events. `begin` gives its pieces under an id; one who comes back hears the rest of the same.
+
+    `owner` tells who asked what: to anybody else, and for another question, the id of a stream means nothing.
+    """
     place = place or Place(str(uuid.uuid4()))
-    stream = streams.find(place.stream_id) or streams.begin(place.stream_id, begin(place.stream_id))
+    name = f"{place.stream_id} {owner}"
+    stream = streams.find(name) or streams.begin(name, begin(place.stream_id))
     stream.listeners += 1
     try:
         if not stream.text and not stream.over:
@@ -176,13 +180,15 @@ async def respond(
             raise stream.error
     except BaseException:
         stream.listeners -= 1
-        streams.left(place.stream_id)
+        streams.left(name)
         raise
-    return StreamingResponse(_events(streams, stream, place, voice), media_type="text/event-stream", headers=HEADERS)
+    return StreamingResponse(
+        _events(streams, name, stream, place, voice), media_type="text/event-stream", headers=HEADERS
+    )
 
 
-async def _events(streams: Streams, stream: Stream, place: Place, voice: Voice) -> AsyncIterator[str]:
-    heard, name = place.offset, place.stream_id
+async def _events(streams: Streams, name: str, stream: Stream, place: Place, voice: Voice) -> AsyncIterator[str]:
+    heard = place.offset
     try:
         if heard and not stream.over and len(stream.text) < heard:
             await _until(stream, heard)
@@ -196,7 +202,7 @@ async def _events(streams: Streams, stream: Stream, place: Place, voice: Voice) 
                 yield _event(
                     "delta",
                     {"delta": voice.words(Words(fresh, stream.chunks))},
-                    Place(name, heard, _digest(stream.text)),
+                    Place(place.stream_id, heard, _digest(stream.text)),
                 )
             if over:
                 break
@@ -205,7 +211,7 @@ async def _events(streams: Streams, stream: Stream, place: Place, voice: Voice) 
         if stream.told is None:
             yield _event("error", voice.error(stream.error or ValueError(LOST)))
             return
-        end = Place(name, heard, _digest(stream.text), sourced=True)
+        end = Place(place.stream_id, heard, _digest(stream.text), sourced=True)
         if not place.sourced:
             if tail := voice.tail(stream.told):
                 yield _event("delta", {"delta": tail})
