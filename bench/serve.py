@@ -1,8 +1,8 @@
 """The server under load, beside what its own embedding model can do in the same run.
 
-50 clients ask, each again as soon as it has its answer; answers are kept in memory only where that is measured. The load
-comes from a process of its own on the same two cores. `--soak MINUTES` holds half of the peak rate for so long and draws
-memory and open files.
+50 clients ask, each again as soon as it has its answer; answers are kept in memory only where that is measured. The
+load comes from a process of its own on the same two cores. `--soak MINUTES` holds half of the peak rate for so long and
+draws memory and open files.
 """
 
 from __future__ import annotations
@@ -145,7 +145,7 @@ def memory(pid: int) -> float:
 
 
 def files(pid: int) -> int:
-    return len(os.listdir(f"/proc/{pid}/fd"))
+    return sum(1 for _ in Path(f"/proc/{pid}/fd").iterdir())
 
 
 def asked_by_people(count: int) -> list[str]:
@@ -197,7 +197,7 @@ def main() -> None:
         found = load(options.port, asked[1000:], CLIENTS, SECONDS)
         limit = 1.5 * CLIENTS / found.rate
         print(
-            f"{CLIENTS} clients, cache off: {found.rate:.1f} answers a second, ratio to the bare model {found.rate / raw:.2f}"
+            f"{CLIENTS} clients, cache off: {found.rate:.1f} answers a second, {found.rate / raw:.2f} of the bare model's"
             f" (limit 0.60); p95 {found.p95:.2f} s (limit {limit:.2f} s); errors {found.errors}"
         )
         if options.soak:
@@ -229,8 +229,8 @@ def soak(port: int, pid: int, asked: list[str], rate: float, minutes: float) -> 
     half = seen[len(seen) // 2 :]
     grown = half[-1][1] - half[0][1]
     print(
-        f"{minutes:g} minutes at {found.rate:.0f} answers a second ({len(found.times):,} in all, {found.errors} errors): memory"
-        f" {min(m for _, m, _ in seen):.0f} to {max(m for _, m, _ in seen):.0f} MB, {grown:+.1f} MB in the second half;"
+        f"{minutes:g} minutes at {found.rate:.0f} answers a second ({len(found.times):,}, {found.errors} errors),"
+        f" memory {min(m for _, m, _ in seen):.0f} to {max(m for _, m, _ in seen):.0f} MB, {grown:+.1f} MB in the second half;"
         f" open files {min(f for *_, f in seen)} to {max(f for *_, f in seen)}"
     )
     PICTURE.write_text(picture(seen), "utf-8")
@@ -245,7 +245,7 @@ def picture(seen: list[tuple[float, float, int]]) -> str:
         ("open files", [float(f) for *_, f in seen], 50.0, "#8250df", 170),
     ]
     parts = [
-        '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 720 320" font-family="system-ui, sans-serif" font-size="12">',
+        '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 720 320" font-family="sans-serif" font-size="12">',
         '<rect width="720" height="320" fill="#fff"/>',
     ]
     for name, values, top, colour, y in rows:
@@ -255,7 +255,8 @@ def picture(seen: list[tuple[float, float, int]]) -> str:
         )
         parts += [
             f'<line x1="60" y1="{y + 120}" x2="700" y2="{y + 120}" stroke="#999"/>',
-            f'<text x="52" y="{y + 10}" text-anchor="end">{top:.0f}</text><text x="52" y="{y + 120}" text-anchor="end">0</text>',
+            f'<text x="52" y="{y + 10}" text-anchor="end">{top:.0f}</text>',
+            f'<text x="52" y="{y + 120}" text-anchor="end">0</text>',
             f'<text x="64" y="{y + 10}" fill="{colour}">{name}</text>',
             f'<polyline fill="none" stroke="{colour}" stroke-width="1.5" points="{points}"/>',
         ]

@@ -30,6 +30,7 @@ from hypothesis import strategies as st
 from commands import quick_folder
 from glossator.cli_keys import keys as keys_command
 from glossator.core.errors import BadInput, GlossatorError, StorageProblem
+from glossator.serve import keyfile
 from glossator.serve import keys as module
 from glossator.serve.keys import Caller, Forbidden, KeyRing, KeysDamaged, Scope, Unauthorized, web_origin
 
@@ -388,7 +389,7 @@ def test_a_writer_that_never_ends_is_not_waited_for_for_ever(
     ring: KeyRing, path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     key = ring.create("one", [READ])
-    monkeypatch.setattr(module, "_LOCK_SECONDS", 0.05)
+    monkeypatch.setattr(keyfile, "_LOCK_SECONDS", 0.05)
     with path.with_suffix(".lock").open("r+") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         with pytest.raises(StorageProblem, match="Another process is changing"):

@@ -29,7 +29,9 @@ from glossator import pipeline
 from glossator.core.settings import load_settings
 from glossator.core.types import Brief, Filters, Passage, UnsupportedClaim
 from glossator.parts import Parts, wire
-from glossator.serve.mcp import MAX_BODY, MAX_SECTION, TOOLS, McpEndpoint, Page, make_mcp, sections_of
+from glossator.serve.mcp import MAX_BODY, McpEndpoint, make_mcp
+from glossator.serve.sections import Page, sections_of
+from glossator.serve.tools import MAX_SECTION, TOOLS
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 

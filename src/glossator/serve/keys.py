@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import errno
-import fcntl
 import hashlib
 import hmac
 import ipaddress
@@ -13,8 +11,8 @@ import re
 import secrets
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
@@ -23,7 +21,8 @@ from typing import Annotated, Any, Final, Literal
 
 from pydantic import AwareDatetime, ConfigDict, Field, StringConstraints, TypeAdapter, ValidationError, with_config
 
-from glossator.core.errors import BadInput, Forbidden, KeysDamaged, StorageProblem, Unauthorized
+from glossator.core.errors import BadInput, Forbidden, KeysDamaged, Unauthorized
+from glossator.serve.keyfile import locked, write
 
 KEYS_FILE = "keys.json"
 CHECK_EVERY = 1.0
@@ -31,7 +30,6 @@ CHECK_EVERY = 1.0
 MOST_DAYS = 3650
 SECONDS_AT_LEAST, SECONDS_AT_MOST = 60, 3600
 _FORMAT: Final = 1
-_LOCK_SECONDS = 10.0
 _LONGEST = 4096
 """Characters of a key or token; what is longer is not looked at."""
 _NO_HASH = "0" * 64
@@ -250,12 +248,12 @@ class KeyRing:
 
     def _change(self, change: Callable[[_Contents], _Contents]) -> _Contents:
         """Change the file as it is now, whoever wrote it last; nobody else can meanwhile."""
-        with _locked(self.path):
+        with locked(self.path):
             contents, stamp = _read(self.path)
             with self._swapping:
                 self._take(contents, stamp)
             changed = change(contents or _Contents(_FORMAT, secrets.token_hex(32), ()))
-            _write(self.path, _CONTENTS.dump_json(changed, indent=1))
+            write(self.path, _CONTENTS.dump_json(changed, indent=1))
             with self._swapping:
                 self._take(changed, _stamp_at(self.path))
         return changed
@@ -392,68 +390,3 @@ def _parsed(raw: bytes, path: Path) -> _Contents:
         f"{path} is damaged.",
         "Restore it from a backup, or stop the server, delete the file and create new keys before it starts again.",
     )
-
-
-@contextmanager
-def _locked(path: Path) -> Iterator[None]:
-    """Hold the right to change the file; a killed process lets go of it by dying."""
-    with _writable(path):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        lock = os.open(path.with_suffix(".lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    try:
-        _wait_for(lock, path)
-        yield
-    finally:
-        os.close(lock)
-
-
-def _wait_for(lock: int, path: Path) -> None:
-    end = time.monotonic() + _LOCK_SECONDS
-    while True:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            if time.monotonic() > end:
-                raise StorageProblem(f"Another process is changing {path}.", "Try again.") from None
-            time.sleep(0.02)
-        else:
-            return
-
-
-def _write(path: Path, raw: bytes) -> None:
-    """Put these bytes in the place of the file, in one step that outlasts a power cut; nobody else may read them."""
-    following = path.with_suffix(".next")
-    with _writable(path):
-        following.unlink(missing_ok=True)
-        descriptor = os.open(following, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-        try:
-            with os.fdopen(descriptor, "wb") as file:
-                os.fchmod(descriptor, 0o600)
-                file.write(raw)
-                file.flush()
-                os.fsync(descriptor)
-            following.replace(path)
-        except BaseException:
-            following.unlink(missing_ok=True)
-            raise
-        _sync_folder(path.parent)
-
-
-def _sync_folder(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-
-
-@contextmanager
-def _writable(path: Path) -> Iterator[None]:
-    """A failed write becomes one clear line."""
-    try:
-        yield
-    except OSError as error:
-        full = error.errno in (errno.ENOSPC, errno.EDQUOT)
-        reason = "the disk is full" if full else error.strerror or type(error).__name__
-        remedy = "Free some space and run it again." if full else "Choose another --data-dir."
-        raise StorageProblem(f"{path} cannot be written ({reason}).", remedy) from None
