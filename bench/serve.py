@@ -197,8 +197,8 @@ def main() -> None:
         found = load(options.port, asked[1000:], CLIENTS, SECONDS)
         limit = 1.5 * CLIENTS / found.rate
         print(
-            f"{CLIENTS} clients, cache off: {found.rate:.1f} answers a second, {found.rate / raw:.2f} of the bare model's"
-            f" (limit 0.60); p95 {found.p95:.2f} s (limit {limit:.2f} s); errors {found.errors}"
+            f"{CLIENTS} clients, cache off: {found.rate:.1f} answers a second,"
+            f" {found.rate / raw:.2f} of the bare model's (limit 0.60); p95 {found.p95:.2f} s (limit {limit:.2f} s); errors {found.errors}"
         )
         if options.soak:
             soak(options.port, pid, asked, found.rate / 2, options.soak)
@@ -230,7 +230,8 @@ def soak(port: int, pid: int, asked: list[str], rate: float, minutes: float) -> 
     grown = half[-1][1] - half[0][1]
     print(
         f"{minutes:g} minutes at {found.rate:.0f} answers a second ({len(found.times):,}, {found.errors} errors),"
-        f" memory {min(m for _, m, _ in seen):.0f} to {max(m for _, m, _ in seen):.0f} MB, {grown:+.1f} MB in the second half;"
+        f" memory {min(m for _, m, _ in seen):.0f} to {max(m for _, m, _ in seen):.0f} MB,"
+        f" {grown:+.1f} MB in the second half;"
         f" open files {min(f for *_, f in seen)} to {max(f for *_, f in seen)}"
     )
     PICTURE.write_text(picture(seen), "utf-8")

@@ -13,12 +13,13 @@ from contextlib import aclosing, closing
 from pathlib import Path
 from sqlite3 import connect
 from time import sleep
+from typing import Any
 
 import pytest
 
 import glossator
 from commands import quick_folder, run
-from glossator.conversations import converse, converse_stream
+from glossator.conversations import converse, conversing
 from glossator.core.conversations import ContextMode, SessionState, session_key
 from glossator.core.errors import (
     BadInput,
@@ -46,6 +47,13 @@ MOON = "What causes tides?"
 LISBON = "Who won the football match in Lisbon yesterday evening?"
 KEY = session_key("tides")
 BAD_IDS = ["", "a b", "../x", "x" * 201, "é", "tides\n"]
+
+
+async def converse_stream(*asked: Any, **more: Any) -> AsyncIterator[str | Answer]:
+    """A turn as it is written; the answer comes last."""
+    async with aclosing(conversing(*asked, **more)) as pieces:
+        async for piece in pieces:
+            yield piece if isinstance(piece, str) else piece.answer
 
 
 @pytest.fixture(scope="module")

@@ -43,23 +43,6 @@ async def converse(
     return pipeline.told_in([piece async for piece in pieces]).answer
 
 
-async def converse_stream(
-    parts: Parts,
-    question: str,
-    key: SessionKey,
-    selected_text: str | None = None,
-    top_k: int = PASSAGES,
-    filters: Filters = pipeline.EVERYTHING,
-    policy: Policy = Policy.STRICT,
-    request_key: str | None = None,
-    drafter: Drafter | None = None,
-) -> AsyncIterator[str | Answer]:
-    """The same as it is written; the whole answer comes last, when it is stored."""
-    asked = (question, key, selected_text, top_k, filters, policy, request_key, drafter)
-    async for piece in conversing(parts, *asked):
-        yield piece if isinstance(piece, str) else piece.answer
-
-
 async def conversing(
     parts: Parts,
     question: str,
@@ -71,7 +54,7 @@ async def conversing(
     request_key: str | None = None,
     drafter: Drafter | None = None,
 ) -> AsyncIterator[str | Told]:
-    """The same with all that made it in the place of the answer."""
+    """The same as it is written; the whole answer with all that made it comes last, when it is stored."""
     request = _request(question, selected_text, filters)
     async with _turn(parts, key, request, request_key) as turn:
         if turn and turn.repeats:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import AsyncIterator, Callable
+from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Any
 
@@ -59,8 +60,9 @@ class Desk:
         )
 
     async def _kept(self, pieces: Pieces) -> Pieces:
-        async for piece in pieces:
-            yield piece if isinstance(piece, str) else await pipeline.kept(self.parts, piece)
+        async with aclosing(pieces) as closing:  # type: ignore[type-var]
+            async for piece in closing:
+                yield piece if isinstance(piece, str) else await pipeline.kept(self.parts, piece)
 
     def turn(
         self,
