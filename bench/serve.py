@@ -198,7 +198,8 @@ def main() -> None:
         limit = 1.5 * CLIENTS / found.rate
         print(
             f"{CLIENTS} clients, cache off: {found.rate:.1f} answers a second,"
-            f" {found.rate / raw:.2f} of the bare model's (limit 0.60); p95 {found.p95:.2f} s (limit {limit:.2f} s); errors {found.errors}"
+            f" {found.rate / raw:.2f} of the bare model's (limit 0.60);"
+            f" p95 {found.p95:.2f} s (limit {limit:.2f} s); errors {found.errors}"
         )
         if options.soak:
             soak(options.port, pid, asked, found.rate / 2, options.soak)
