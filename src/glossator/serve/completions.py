@@ -22,13 +22,23 @@ from glossator.core.receipts import Told
 from glossator.core.types import UNAVAILABLE, Answer, Mode
 from glossator.serve.asking import Desk, Pieces
 from glossator.serve.context import context_of
-from glossator.serve.door import EVENTS, Door, with_request
+from glossator.serve.door import Door, with_request
 from glossator.serve.problems import Problem
 from glossator.serve.serving import as_problem
 from glossator.serve.streams import HEADERS
 
 MODEL = "glossator"
 MOST_MESSAGES = 200
+_CHUNKS: dict[str, Any] = {
+    "text/event-stream": {
+        "schema": {
+            "type": "object",
+            "description": "Chunks of a completion, and `[DONE]` at the end.",
+            "properties": {"data": {"type": "string"}},
+            "required": ["data"],
+        }
+    }
+}
 _MARK = re.compile(r"\[(\d+)\]")
 _TYPES = {400: "invalid_request_error", 401: "authentication_error", 403: "permission_error", 429: "rate_limit_error"}
 
@@ -153,7 +163,7 @@ def routes(desk: Desk) -> APIRouter:
     router = DOOR.router()
 
     @router.post(
-        "/v1/chat/completions", tags=["openai"], response_model=Completion, responses={200: {"content": EVENTS}}
+        "/v1/chat/completions", tags=["openai"], response_model=Completion, responses={200: {"content": _CHUNKS}}
     )
     async def complete(body: CompletionRequest, request: Request) -> Completion | Response:
         """The answer to the last message of a user; what was said before it is its context."""
