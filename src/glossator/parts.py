@@ -111,8 +111,7 @@ class Parts:
             await self._drafter.close()
             self._drafter = None
         with self._lock:
-            if self._open is not None:
-                self._open.close()
+            # It closes itself when the last thread that reads it is done: a cancelled question stops no thread.
             self._open = None
 
 

@@ -159,6 +159,6 @@ def session_key(name: str | None, user_id: str | None = None, request_key: str |
             "The session id is not valid.", "Use a UUID, or up to 200 letters, digits, hyphens and underscores."
         )
     name = name.lower() if _UUID.fullmatch(name) else name
-    if user_id is None and _UUID.fullmatch(name):
+    if user_id is None and _UUID.fullmatch(name) and uuid.UUID(name).version != 5:
         return SessionKey(uuid.UUID(name), name)
     return SessionKey(uuid.uuid5(_NAMES, f"{user_id!r} {name}"), name, user_id)

@@ -10,12 +10,14 @@ from starlette.requests import HTTPConnection
 from starlette.types import ASGIApp, Receive, Send
 from starlette.types import Scope as Asgi
 
+from glossator.core.errors import Forbidden
 from glossator.serve.context import context_of
 from glossator.serve.door import PLAIN, Body
 from glossator.serve.keys import SECONDS_AT_LEAST, SECONDS_AT_MOST, KeyRing, Scope
 
 PUBLIC = frozenset(("/livez", "/readyz", "/health", "/ask/health", "/style.css", "/widget.js"))
 """What needs no key: whether the server is well, and what a page needs before it can ask."""
+WIDGET = "widget"
 _ADMIN = frozenset(("/metrics",))
 _WRITE = frozenset(("/feedback", "/widget/token"))
 
@@ -72,7 +74,12 @@ def token_routes(keys: KeyRing) -> APIRouter:
     @router.post("/widget/token", tags=["widget"])
     async def make_token(body: TokenRequest, request: Request) -> TokenResponse:
         """A short-lived token for a page: your site's own server asks for it with a key that has the scope `write`."""
-        user = body.user or context_of(request).caller.user_id
+        caller = context_of(request).caller
+        if caller.name == WIDGET:
+            raise Forbidden("A token makes no tokens.", "Ask for one with a key.")
+        if caller.user_id is not None and body.user not in (None, caller.user_id):
+            raise Forbidden("This key is one user's own.", "Use a key that belongs to nobody in particular.")
+        user = body.user or caller.user_id
         return TokenResponse(token=keys.token(body.origin, user, body.seconds), expires_in=body.seconds)
 
     return router

@@ -29,7 +29,7 @@ from glossator.serve.asking import Desk
 from glossator.serve.doors import agent, ask, chat, grounded, query
 from glossator.serve.health import Health
 from glossator.serve.keys import KEYS_FILE, KeyRing, web_origin
-from glossator.serve.limits import Limits
+from glossator.serve.limits import Limits, Rate, per_minute
 from glossator.serve.mcp import McpEndpoint
 from glossator.serve.metrics import Metrics
 from glossator.serve.openapi import describe
@@ -49,7 +49,8 @@ def create_app(settings: Settings | None = None, parts: Parts | None = None) -> 
     parts = parts or wire(settings)
     keys = KeyRing(settings.data_dir / KEYS_FILE)
     metrics, streams = Metrics(parts), Streams()
-    origins = [web_origin(origin) for origin in settings.cors_origins.split(",") if origin.strip()]
+    rate = Rate(settings) if per_minute(settings) else None
+    origins = [web_origin(origin.strip()) for origin in settings.cors_origins.split(",") if origin.strip()]
     mcp = McpEndpoint(parts, hosts=(settings.host,), origins=origins)
 
     span, end_tracing = start_tracing() if configured() else (no_span, lambda: None)
@@ -62,6 +63,8 @@ def create_app(settings: Settings | None = None, parts: Parts | None = None) -> 
         await asyncio.gather(cleaner, return_exceptions=True)
         await streams.close()
         await mcp.close()
+        if rate is not None:
+            await rate.close()
         await parts.close()
         await asyncio.to_thread(end_tracing)
 
@@ -80,7 +83,7 @@ def create_app(settings: Settings | None = None, parts: Parts | None = None) -> 
     known = [route for router in routers for route in router.routes if isinstance(route, APIRoute)]
     _page_routes(app, parts, known)
     app.openapi = describe(app, DOORS)  # type: ignore[method-assign]
-    _wrap(app, settings, origins, keys, metrics, span, known)
+    _wrap(app, settings, origins, keys, metrics, span, known, rate)
     return app
 
 
@@ -92,6 +95,7 @@ def _wrap(
     metrics: Metrics,
     span: Span,
     known: list[APIRoute],
+    rate: Rate | None,
 ) -> None:
     """The layers around the routes; the last one added is the outermost."""
 
@@ -103,7 +107,7 @@ def _wrap(
 
     app.add_exception_handler(RequestValidationError, told)
     app.add_exception_handler(HTTPException, told)
-    app.add_middleware(Limits, settings=settings)
+    app.add_middleware(Limits, settings=settings, rate=rate)
     app.add_middleware(Access, keys=keys)
     app.add_middleware(Catching, doors=DOORS, dev=settings.dev_mode)
     app.add_middleware(

@@ -9,7 +9,7 @@ import math
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from http import HTTPStatus
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from starlette.requests import HTTPConnection
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -35,11 +35,11 @@ _log = logging.getLogger(__name__)
 class Limits:
     """Refuses what is too large, too often, too many at once or too slow."""
 
-    def __init__(self, app: ASGIApp, settings: Settings) -> None:
+    def __init__(self, app: ASGIApp, settings: Settings, rate: Rate | None = None) -> None:
         self.app = app
         self.most_bytes = settings.max_body_bytes
         self.seconds = settings.request_seconds
-        self.rate = Rate(settings) if per_minute(settings) else None
+        self.rate = rate
         self.room = Room(settings.max_running, settings.max_waiting)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -86,12 +86,15 @@ class _Body:
         self._receive, self._most, self._too_large = receive, most, too_large
         self._got = 0
         self._whole = False
+        self._until: float | None = None
 
     async def receive(self) -> Message:
         if self._whole:
             return await self._receive()
+        if self._until is None:
+            self._until = asyncio.get_running_loop().time() + BODY_SECONDS
         try:
-            async with asyncio.timeout(BODY_SECONDS):
+            async with asyncio.timeout_at(self._until):
                 message = await self._receive()
         except TimeoutError:
             raise Refused(HTTPStatus.REQUEST_TIMEOUT, "REQUEST_TIMEOUT", "The body did not come in time.") from None
@@ -141,7 +144,9 @@ def client_of(request: HTTPConnection) -> str:
         address = ipaddress.ip_address(host)
     except ValueError:
         return f"host:{host[:100]}"
-    return str(ipaddress.ip_network(f"{address}/64", strict=False)) if address.version == 6 else str(address)
+    if address.version == 4:
+        return str(address)
+    return str(address.ipv4_mapped or ipaddress.ip_network((address.packed, 64), strict=False))
 
 
 def per_minute(settings: Settings) -> int:
@@ -166,6 +171,7 @@ class Rate:
         self._most = per_minute(settings)
         self._url = settings.redis_url.get_secret_value()
         self._buckets: list[Throttled] = []
+        self._redis: Any = None
 
     async def check(self, client: str) -> None:
         """Take a token, or refuse."""
@@ -193,11 +199,17 @@ class Rate:
             return max(found.state.retry_after, 0.001) if found.limited else 0.0
         return 0.0
 
+    async def close(self) -> None:
+        """Let go of Redis."""
+        if self._redis is not None:
+            await self._redis.connection_pool.disconnect()
+
     def _open(self) -> list[Throttled]:
         """Imported when the first request comes: the library takes half a second."""
         from throttled.asyncio import MemoryStore, RateLimiterType, RedisStore, Throttled, per_min
 
         redis = [RedisStore(self._url, {"SOCKET_TIMEOUT": 0.5})] if self._url else []
+        self._redis = redis[0]._backend.get_client() if redis else None
         stores = [*redis, MemoryStore(options={"MAX_SIZE": 100_000})]
         quota = per_min(self._most, burst=max(5, self._most // 4))
         return [

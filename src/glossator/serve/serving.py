@@ -31,6 +31,12 @@ HEADERS = {
 }
 API_PAGES = ("/docs", "/redoc")
 """FastAPI's own pages, which load their scripts from elsewhere."""
+API_POLICY = (
+    "default-src 'none'; script-src 'unsafe-inline' https://cdn.jsdelivr.net; style-src 'unsafe-inline'"
+    " https://cdn.jsdelivr.net https://fonts.googleapis.com; font-src https://fonts.gstatic.com; img-src 'self' data:"
+    " https://fastapi.tiangolo.com https://cdn.redoc.ly; connect-src 'self'; worker-src blob:; base-uri 'none';"
+    " frame-ancestors 'none'"
+)
 _log = logging.getLogger("glossator.requests")
 
 
@@ -57,8 +63,10 @@ class Serving:
                 status = message["status"]
                 headers = MutableHeaders(scope=message)
                 headers["X-Request-ID"] = context.request_id
-                for name, value in HEADERS.items() if scope["path"] not in API_PAGES else ():
+                for name, value in HEADERS.items():
                     headers.setdefault(name, value)
+                if scope["path"] in API_PAGES and status == HTTPStatus.OK:
+                    headers["Content-Security-Policy"] = API_POLICY
             await send(message)
 
         self.metrics.running.inc()

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
+import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
+from contextlib import closing, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -57,6 +58,10 @@ def database_url(given: str, data_dir: Path) -> URL:
     if "sslmode" in url.query:
         query["ssl"] = url.query["sslmode"]
     return url.set(drivername=driver, query=query)
+
+
+_ALEMBIC = threading.Lock()
+"""Alembic keeps the migration that runs in globals: two at once would write to each other's connections."""
 
 
 class Database:
@@ -212,7 +217,8 @@ class _SqliteEngine:
             connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
     async def close(self) -> None:
-        """Let go of all connections."""
+        """Let go of all connections, when nothing uses them any more: a cancelled wait stops no thread."""
+        self._threads.shutdown()
         self._engine.dispose()
 
 
@@ -241,6 +247,12 @@ def _revision(connection: sa.Connection) -> str | None:
 
 
 def _migrate(connection: sa.Connection, revision: str) -> str | None:
+    # Of Postgres there is one thread, where a lock that is held across its waits would never be let go.
+    with _ALEMBIC if connection.dialect.name == "sqlite" else nullcontext():
+        return _migrate_alone(connection, revision)
+
+
+def _migrate_alone(connection: sa.Connection, revision: str) -> str | None:
     from alembic import command
     from alembic.runtime.migration import MigrationContext
     from alembic.script import ScriptDirectory
