@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from datetime import timedelta
@@ -38,6 +39,7 @@ class Parts:
         verifier: Verifier,
         open_records: Callable[[], Records],
         open_drafter: Callable[[], AgentDrafter | None] = lambda: None,
+        models: Sequence[str] = (),
     ) -> None:
         self.settings = settings
         self.embedder = embedder
@@ -47,8 +49,10 @@ class Parts:
         self._records: Records | None = None
         self._open_drafter = open_drafter
         self._drafter: AgentDrafter | None = None
+        self._drafts = False
+        self._models = models
         self.cache = AnswerCache(settings.cache_answers)
-        self._lock = Lock()
+        self._lock, self._opening = Lock(), Lock()
         self._open: Generation | None = None
 
     def generation(self) -> Generation:
@@ -70,6 +74,7 @@ class Parts:
         with suppress(GlossatorError):
             self.generation()
             self.embedder.embed_query("ready")
+        _ = self.drafter
 
     def at_hand(self) -> Generation | None:
         """The current generation if it is open already, which takes no time to find out."""
@@ -90,9 +95,27 @@ class Parts:
     @property
     def drafter(self) -> AgentDrafter | None:
         """The language model's drafter, if one is configured; opened on first use, as it is heavier still."""
-        if self._drafter is None:
-            self._drafter = self._open_drafter()
+        if not self._drafts:
+            with self._opening:
+                self._drafter = self._drafter or self._open_drafter()
+                self._drafts = True
         return self._drafter
+
+    async def ready_drafter(self) -> AgentDrafter | None:
+        """The same, opened beside the event loop: what it imports takes seconds."""
+        return self._drafter if self._drafts else await asyncio.to_thread(lambda: self.drafter)
+
+    @property
+    def model_states(self) -> dict[str, str]:
+        """How the breaker of each language model stands; one that nobody has used yet is closed."""
+        if self._drafter is None:
+            return dict.fromkeys(self._models, "closed")
+        return {link.label: str(link.breaker.state) for link in self._drafter.links}
+
+    @property
+    def tokens(self) -> tuple[int, int]:
+        """Tokens that the language models have read and written."""
+        return (self._drafter.usage.input_tokens, self._drafter.usage.output_tokens) if self._drafter else (0, 0)
 
     def contents(self) -> list[Entry]:
         """The table of contents."""
@@ -110,6 +133,7 @@ class Parts:
         if self._drafter is not None:
             await self._drafter.close()
             self._drafter = None
+        self._drafts = False
         with self._lock:
             # It closes itself when the last thread that reads it is done: a cancelled question stops no thread.
             self._open = None
@@ -133,6 +157,7 @@ def wire(settings: Settings) -> Parts:
         make_verifier(settings),
         lambda: make_records(settings),
         lambda: make_drafter(settings, chain),
+        tuple(provider.label for provider in chain),
     )
 
 

@@ -150,7 +150,7 @@ async def answering(
     question, top_k = checked_question(question), checked_top_k(top_k)
     past = past if leans(question) else ()
     cached = not past and drafter is None
-    drafter = drafter or parts.drafter
+    drafter = drafter or await parts.ready_drafter()
     book = None if selected_text is not None else parts.at_hand() or await asyncio.to_thread(parts.generation)
     selection = None if selected_text is None else checked_selection(selected_text)
     generation = book.manifest.generation if book else parts.generations.current()

@@ -317,20 +317,21 @@ class Answer:
 
 
 class Words(str):
-    """Words of an answer; `chunks[n - 1]` is the chunk that the mark `[n]` in them stands for."""
+    """Words of an answer; `chunks[n - 1]` is the chunk that the mark `[n]` in them stands for, `mode` its whole's."""
 
-    __slots__ = ("chunks",)
+    __slots__ = ("chunks", "mode")
     chunks: tuple[str, ...]
+    mode: Mode | None
 
-    def __new__(cls, text: str, chunks: tuple[str, ...] = ()) -> Words:
+    def __new__(cls, text: str, chunks: tuple[str, ...] = (), mode: Mode | None = None) -> Words:
         made = super().__new__(cls, text)
-        made.chunks = chunks
+        made.chunks, made.mode = chunks, mode
         return made
 
     @classmethod
     def of(cls, answer: Answer) -> Words:
         """All words of an answer."""
-        return cls(answer.text, tuple(citation.chunk_id for citation in answer.citations))
+        return cls(answer.text, tuple(citation.chunk_id for citation in answer.citations), answer.mode)
 
 
 Search = Callable[[str, int], Awaitable[tuple[Passage, ...]]]

@@ -163,6 +163,7 @@ def open_tokenizer(folder: Path) -> tokenizers.Tokenizer:
 
 def open_session(folder: Path, threads: int) -> onnxruntime.InferenceSession:
     """The model in a folder, ready to run."""
+    os.environ["ORT_DISABLE_TELEMETRY"] = "1"  # read at import: else it reports to its makers over the network
     import onnxruntime
 
     options = onnxruntime.SessionOptions()

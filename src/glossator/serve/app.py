@@ -26,6 +26,7 @@ from glossator.parts import Parts, wire
 from glossator.serve import completions, health, library
 from glossator.serve.access import Access, token_routes
 from glossator.serve.asking import Desk
+from glossator.serve.door import PLAIN, door_of
 from glossator.serve.doors import agent, ask, chat, grounded, query
 from glossator.serve.health import Health
 from glossator.serve.keys import KEYS_FILE, KeyRing, web_origin
@@ -100,6 +101,9 @@ def _wrap(
     """The layers around the routes; the last one added is the outermost."""
 
     async def told(request: Request, error: Exception) -> Response:
+        if _is_unknown(known, request):
+            request.scope.pop("route", None)  # the page's, whose errors are pages
+            error = HTTPException(HTTPStatus.NOT_FOUND)
         response = answer(request, error, DOORS, dev=settings.dev_mode)
         if response.status_code == HTTPStatus.METHOD_NOT_ALLOWED and (methods := _methods(known, request)):
             response.headers["Allow"] = methods
@@ -142,6 +146,8 @@ def _page_routes(app: FastAPI, parts: Parts, known: list[APIRoute]) -> None:
             request.scope.pop("route")  # whose errors are pages
             raise HTTPException(HTTPStatus.METHOD_NOT_ALLOWED)
         document = await asyncio.to_thread(_at_path, parts, path)
+        if document is None and _is_unknown(known, request):
+            raise HTTPException(HTTPStatus.NOT_FOUND)
         return HTMLResponse(book_page(document)) if document else HTMLResponse(missing_page(), 404)
 
 
@@ -149,6 +155,11 @@ def _methods(known: list[APIRoute], request: Request) -> str:
     """The methods of the routes that have this path."""
     path = request.url.path
     return ", ".join(sorted({m for route in known if route.path_regex.match(path) for m in route.methods or ()}))
+
+
+def _is_unknown(known: list[APIRoute], request: Request) -> bool:
+    """Whether a path belongs to a door that has no such route: a program asks, and is not told with a page."""
+    return door_of(request.url.path, DOORS) is not PLAIN and not _methods(known, request)
 
 
 def _at_path(parts: Parts, path: str) -> Document | None:

@@ -11,7 +11,7 @@ from itertools import pairwise
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Request
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 from starlette.exceptions import HTTPException
 from starlette.responses import Response, StreamingResponse
 
@@ -19,7 +19,7 @@ from glossator import pipeline
 from glossator.core.checks import MAX_QUESTION, MAX_SELECTION
 from glossator.core.errors import QuestionError
 from glossator.core.receipts import Told
-from glossator.core.types import UNAVAILABLE, Answer, Mode
+from glossator.core.types import UNAVAILABLE, Answer, Mode, Words
 from glossator.serve.asking import Desk, Pieces
 from glossator.serve.context import context_of
 from glossator.serve.door import Door, with_request
@@ -39,7 +39,8 @@ _CHUNKS: dict[str, Any] = {
         }
     }
 }
-_MARK = re.compile(r"\[(\d+)\]")
+_MARKS = re.compile(r"\s*\[\d+\]")
+_UNHEARD = ("system", "developer", "tool", "function")
 _TYPES = {400: "invalid_request_error", 401: "authentication_error", 403: "permission_error", 429: "rate_limit_error"}
 
 
@@ -53,6 +54,12 @@ class Message(BaseModel):
 
     role: Literal["system", "developer", "user", "assistant", "tool", "function"]
     content: Annotated[str, Field(max_length=MAX_QUESTION)] | Annotated[list[_Part], Field(max_length=50)] | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _unheard(cls, given: Any) -> Any:
+        unheard = isinstance(given, dict) and given.get("role") in _UNHEARD
+        return {"role": given["role"]} if unheard else given
 
     @property
     def text(self) -> str:
@@ -203,7 +210,7 @@ def _asked(messages: list[Message]) -> tuple[str, pipeline.Past]:
     if not said or said[-1].role != "user":
         raise QuestionError("The last message is not a user's.", "End the messages with a question.")
     past = [
-        (asked.text, answered.text)
+        (asked.text, _MARKS.sub("", answered.text.removeprefix(UNAVAILABLE)).strip())
         for asked, answered in pairwise(said)
         if (asked.role, answered.role) == ("user", "assistant")
     ]
@@ -211,19 +218,30 @@ def _asked(messages: list[Message]) -> tuple[str, pipeline.Past]:
 
 
 def _text(answer: Answer) -> str:
-    lead = f"{UNAVAILABLE} " if answer.mode is Mode.RETRIEVAL_ONLY else ""
-    return lead + answer.text
+    return _said(Words.of(answer))
+
+
+def _said(words: str) -> str:
+    """Words as this API tells them; where no language model could write them, they say so."""
+    lead = f"{UNAVAILABLE} " if getattr(words, "mode", None) is Mode.RETRIEVAL_ONLY else ""
+    return lead + words
 
 
 def _annotations(answer: Answer) -> list[_Annotation]:
-    """A citation for every mark that stands in the text."""
-    text = _text(answer)
-    found = []
-    for mark in _MARK.finditer(text):
-        cited = next((c for c in answer.citations if c.number == int(mark[1]) and c.url), None)
-        if cited is not None:
-            place = _UrlCitation(start_index=mark.start(), end_index=mark.end(), url=cited.url, title=cited.title)
-            found.append(_Annotation(url_citation=place))
+    """A citation for every mark that follows a sentence; brackets within one are the book's own words."""
+    text, at, found = _text(answer), 0, []
+    cited = {citation.number: citation for citation in answer.citations if citation.url}
+    for sentence in answer.sentences:
+        begun = text.find(sentence.text, at)
+        at = begun + len(sentence.text) if begun >= 0 else at
+        for number in sentence.citations:
+            mark = f"[{number}]"
+            start = text.find(mark, at)
+            at = start + len(mark)
+            if number in cited:
+                url, title = cited[number].url, cited[number].title
+                place = _UrlCitation(start_index=start, end_index=at, url=url, title=title)
+                found.append(_Annotation(url_citation=place))
     return found
 
 
@@ -247,14 +265,14 @@ class _Chunks:
         try:
             told = first if isinstance(first, Told) else None
             if isinstance(first, str):
-                text += first
-                yield self._chunk({"content": str(first)})
+                text += _said(first)
+                yield self._chunk({"content": text})
             async for piece in pieces:
                 if isinstance(piece, Told):
                     told = piece
                 else:
-                    text += piece
-                    yield self._chunk({"content": str(piece)})
+                    text += _said(piece)
+                    yield self._chunk({"content": _said(piece)})
         except Exception as error:
             context = context_of(request)
             problem = with_request(as_problem(error, DOOR), context.request_id, dev=False)

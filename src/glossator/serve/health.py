@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -14,7 +15,9 @@ from pydantic import BaseModel, Field
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 
 from glossator import __version__, pipeline
-from glossator.core.errors import GlossatorError
+from glossator.core.errors import GlossatorError, LanguageModelDown
+from glossator.core.stages import watch
+from glossator.core.types import Retrieved
 from glossator.parts import Parts
 from glossator.serve.context import context_of
 from glossator.serve.door import PLAIN, with_request
@@ -24,6 +27,7 @@ from glossator.serve.problems import Problem, problem_of
 PROBE_SECONDS = 2.0
 """Time that one probe has: a dead dependency must not make health hang."""
 KEPT_SECONDS = 1.0
+_log = logging.getLogger(__name__)
 _UNKNOWN = "It does not answer in time."
 
 
@@ -52,6 +56,7 @@ class Health:
         self._parts = parts
         self._found: tuple[float, dict[str, Found]] | None = None
         self._lock = asyncio.Lock()
+        self._searching: asyncio.Task[Retrieved] | None = None
 
     async def look(self) -> dict[str, Found]:
         """How each thing is."""
@@ -62,32 +67,42 @@ class Health:
                 self._found = time.monotonic(), {item.name: item for item in found}
             return self._found[1]
 
+    @property
+    def models(self) -> dict[str, str]:
+        """How the breaker of each language model stands."""
+        return self._parts.model_states
+
     async def _index(self) -> dict[str, Any]:
-        found = await pipeline.search(self._parts, "ready", 1)
-        return {"generation": found.generation}
+        """One search at a time: each that hangs keeps a thread, and there are not many."""
+        if self._searching is None or self._searching.done():
+            self._searching = asyncio.create_task(pipeline.search(self._parts, "ready", 1))
+            self._searching.add_done_callback(lambda task: task.cancelled() or task.exception())
+        return {"generation": (await asyncio.shield(self._searching)).generation}
 
     async def _records(self) -> dict[str, Any]:
         return {"revision": await self._parts.records.database.revision()}
 
     async def _language_model(self) -> dict[str, Any]:
         """No call is made for this: the breakers know how the last ones went."""
-        links = self._parts.drafter.links if self._parts.drafter else ()
-        states = {link.label: str(link.breaker.state) for link in links}
+        states = self.models
         if states and "closed" not in states.values():
-            raise TimeoutError
+            raise LanguageModelDown("Every language model is left alone for a while.")
         return {"models": states} if states else {"models": {}, "answers": "the book's own sentences"}
 
 
 async def _probe(name: str, probe: Callable[[], Awaitable[dict[str, Any]]]) -> Found:
     started = time.perf_counter()
     problem = details = None
+    watch()  # its times are no answer's
     try:
         async with asyncio.timeout(PROBE_SECONDS):
             details = await probe()
     except TimeoutError:
         problem = Problem(503, "SERVICE_UNAVAILABLE", _UNKNOWN, retry_after=5)
-    except GlossatorError as error:
+    except Exception as error:
         problem = problem_of(error)
+        if not isinstance(error, GlossatorError):
+            _log.error("%s", type(error).__name__, exc_info=error)
     return Found(name, round(1000 * (time.perf_counter() - started), 2), problem, details)
 
 
@@ -137,16 +152,16 @@ def routes(health: Health, metrics: Metrics) -> APIRouter:
     async def readyz(request: Request) -> Response:
         """Whether questions can be answered."""
         found = await health.look()
-        index, records, model = found["index"], found["records"], found["language_model"]
+        index, records = found["index"], found["records"]
         if index.problem is not None:
+            context_of(request).problem = index.problem.code
             return PLAIN.answer(with_request(index.problem, context_of(request).request_id, dev=False))
         state: dict[str, Any] = {
             "status": "ready",
             "generation": (index.details or {})["generation"],
             "records": "ok" if records.well else "down",
         }
-        models = (model.details or {}).get("models") or {}
-        return JSONResponse(state | ({"language_models": models} if models else {}))
+        return JSONResponse(state | ({"language_models": health.models} if health.models else {}))
 
     @router.get("/health", tags=["chat"], response_model=HealthResponse, responses={503: {"model": HealthResponse}})
     async def whole_health() -> Response:

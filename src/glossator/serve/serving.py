@@ -71,8 +71,11 @@ class Serving:
 
         self.metrics.running.inc()
         try:
-            with self.span(scope):
-                await self.app(scope, receive, send_marked)
+            with self.span(scope) as tell:
+                try:
+                    await self.app(scope, receive, send_marked)
+                finally:
+                    tell(_template(scope), status)
         finally:
             self.metrics.running.dec()
             route = _template(scope)
@@ -134,8 +137,9 @@ def answer(request: Request, error: Exception, doors: Sequence[Door], *, dev: bo
     problem = with_request(as_problem(error, door), context.request_id, dev=dev, session_id=request.scope.get(SESSION))
     context.problem = problem.code
     if problem.status >= HTTPStatus.INTERNAL_SERVER_ERROR:
-        known = isinstance(error, GlossatorError)
-        _log.error("%s", error if known else type(error).__name__, exc_info=None if known else error)
+        known = isinstance(error, GlossatorError)  # whose own words may name a place on the disk
+        what = f"{type(error).__name__}: {problem.message}" if known else type(error).__name__
+        _log.error("%s", what, exc_info=None if known else error)
     if getattr(request.scope.get("route"), "response_class", None) is HTMLResponse:
         return HTMLResponse(problem_page(problem.message), problem.status)
     response = door.answer(problem)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
-from typing import Any
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from http import HTTPStatus
 
 from starlette.types import Scope
 
@@ -13,7 +13,9 @@ from glossator.core.errors import SettingsError
 from glossator.core.stages import trace_with
 
 _WHERE = ("OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")
-Span = Callable[[Scope], AbstractContextManager[Any]]
+Tell = Callable[[str, int], None]
+"""How a request ended: its route and its status."""
+Span = Callable[[Scope], AbstractContextManager[Tell]]
 
 
 def configured() -> bool:
@@ -21,9 +23,9 @@ def configured() -> bool:
     return any(os.environ.get(name) for name in _WHERE) and os.environ.get("OTEL_SDK_DISABLED", "").lower() != "true"
 
 
-def no_span(_scope: Scope) -> AbstractContextManager[Any]:
+def no_span(_scope: Scope) -> AbstractContextManager[Tell]:
     """Nobody does."""
-    return nullcontext()
+    return nullcontext(lambda _route, _status: None)
 
 
 def start_tracing() -> tuple[Span, Callable[[], None]]:
@@ -45,11 +47,19 @@ def start_tracing() -> tuple[Span, Callable[[], None]]:
     tracer = provider.get_tracer("glossator")
     trace_with(tracer.start_as_current_span)
 
-    def request_span(scope: Scope) -> AbstractContextManager[Any]:
+    @contextmanager
+    def request_span(scope: Scope) -> Iterator[Tell]:
         carried = {key.decode("latin-1"): value.decode("latin-1") for key, value in scope["headers"]}
-        attributes = {"http.request.method": scope["method"]}
-        return tracer.start_as_current_span(
-            scope["method"], context=propagate.extract(carried), kind=trace.SpanKind.SERVER, attributes=attributes
-        )
+        method, parent = scope["method"], propagate.extract(carried)
+        about = {"http.request.method": method}
+        with tracer.start_as_current_span(method, parent, trace.SpanKind.SERVER, about) as span:
+
+            def tell(route: str, status: int) -> None:
+                span.update_name(f"{method} {route}")
+                span.set_attributes({"http.route": route, "http.response.status_code": status})
+                if status >= HTTPStatus.INTERNAL_SERVER_ERROR:
+                    span.set_status(trace.StatusCode.ERROR)
+
+            yield tell
 
     return request_span, provider.shutdown
