@@ -7,7 +7,7 @@ import logging
 import random
 import re
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import asdict, replace
 from typing import Any
 
@@ -15,11 +15,11 @@ from glossator import pipeline
 from glossator.answer.extractive import PASSAGES
 from glossator.core.checks import checked_question, checked_selection, checked_text
 from glossator.core.conversations import ContextMode, Exchange, History, Request, Session, SessionKey, Turn
-from glossator.core.errors import RecordsDown, RecordsProblem, TurnLost
+from glossator.core.errors import GlossatorError, RecordsDown, RecordsProblem, TurnLost
 from glossator.core.ports import Drafter
-from glossator.core.receipts import Told
+from glossator.core.receipts import Receipt, Told
 from glossator.core.stages import stage
-from glossator.core.types import Answer, Filters, Mode, Policy, Words
+from glossator.core.types import Answer, Filters, Mode, Passage, Policy, Words
 from glossator.parts import Parts
 
 CLEAN_EVERY = 600.0
@@ -60,11 +60,25 @@ async def conversing(
         if turn and turn.repeats:
             answer = turn.repeats[0].answer
             yield Words.of(answer)
-            yield Told(replace(await parts.records.receipt(answer.receipt_id), answer=answer))
+            receipt = replace(await parts.records.receipt(answer.receipt_id), answer=answer)
+            yield Told(receipt, await _found(parts, request.question, selected_text, top_k, filters, receipt))
             return
         asked = (request.question, selected_text, top_k, filters, _past(turn), policy, drafter)
         async for piece in pipeline.answering(parts, *asked):
             yield piece if isinstance(piece, str) else await _stored(parts, key, turn, request, piece)
+
+
+async def _found(
+    parts: Parts, question: str, selected_text: str | None, top_k: int, filters: Filters, receipt: Receipt
+) -> tuple[Passage, ...]:
+    """The passages of an answer that is told again, as far as they are still found for its question."""
+    used = {passage.chunk_id for passage in receipt.passages}
+    if selected_text is not None or not used:
+        return ()
+    with suppress(GlossatorError):
+        found = await pipeline.search(parts, question, top_k, filters)
+        return tuple(passage for passage in found.passages if passage.chunk_id in used)
+    return ()
 
 
 def _past(turn: Turn | None) -> pipeline.Past:

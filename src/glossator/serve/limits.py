@@ -53,23 +53,13 @@ class Limits:
         if length.isdigit() and int(length) > self.most_bytes:
             raise self._too_large()
         body = _Body(receive, self.most_bytes, self._too_large)
-        begun = False
-
-        async def send_noting(message: Message) -> None:
-            nonlocal begun
-            begun = True
-            await send(message)
-
         async with self.room.place():
             try:
                 async with asyncio.timeout(self.seconds) as clock:
-                    await self.app(scope, body.receive, send_noting)
+                    await self.app(scope, body.receive, send)
             except TimeoutError:
                 if not clock.expired():
                     raise
-                if begun:  # a reader who takes so long over a stream loses the connection
-                    _log.warning("a response was cut off after %g s", self.seconds)
-                    return
                 raise Refused(
                     HTTPStatus.GATEWAY_TIMEOUT, "TIMEOUT", "This took too long.", "Try again, or ask for less."
                 ) from None

@@ -6,6 +6,7 @@ import os
 import shutil
 import sys
 import tempfile
+from contextlib import suppress
 from threading import Thread
 from typing import TYPE_CHECKING
 
@@ -17,6 +18,7 @@ from glossator.serve.logs import log_config
 from glossator.serve.metrics import SHARED
 
 if TYPE_CHECKING:
+    import uvicorn
     from fastapi import FastAPI
 
 CLOSING_SECONDS = 10.0
@@ -37,7 +39,7 @@ def run_server(settings: Settings, workers: int, *, quiet: bool) -> None:
     if counts:
         os.environ[SHARED] = counts
     try:
-        uvicorn.run(
+        config = uvicorn.Config(
             _alone(settings, parts) if workers == 1 else "glossator.serve.app:create_app",
             factory=workers > 1,
             host=settings.host,
@@ -51,12 +53,34 @@ def run_server(settings: Settings, workers: int, *, quiet: bool) -> None:
             ws="none",
             timeout_graceful_shutdown=round(settings.request_seconds + CLOSING_SECONDS),
         )
+        _serve(config)
     except SystemExit as stop:
         # It has said why (a port in use, say), but its exit codes are not ours.
         raise SystemExit(1 if stop.code else 0) from None
     finally:
         if counts:
             shutil.rmtree(counts, ignore_errors=True)
+
+
+def _serve(config: uvicorn.Config) -> None:
+    """Serve alone, or with workers: when they are to end, nobody waits at a door that none of them opens."""
+    import uvicorn
+    from uvicorn.supervisors import Multiprocess
+
+    class Workers(Multiprocess):
+        def terminate_all(self) -> None:
+            for listening in self.sockets:
+                listening.close()
+            super().terminate_all()
+
+    if config.workers > 1:
+        Workers(config, sockets=[config.bind_socket()]).run()
+        return
+    server = uvicorn.Server(config)
+    with suppress(KeyboardInterrupt):
+        server.run()
+    if not server.started:
+        raise SystemExit(1)
 
 
 def _alone(settings: Settings, parts: Parts) -> FastAPI:

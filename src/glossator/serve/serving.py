@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
+import json
 import logging
 from collections.abc import Sequence
+from contextlib import suppress
 from http import HTTPStatus
 
 from fastapi.exceptions import RequestValidationError
-from starlette.datastructures import MutableHeaders
+from starlette.datastructures import Headers, MutableHeaders
 from starlette.exceptions import HTTPException
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import HTMLResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -20,6 +23,7 @@ from glossator.serve.door import SESSION, Door, door_of, with_request
 from glossator.serve.metrics import Metrics
 from glossator.serve.pages import problem_page
 from glossator.serve.problems import Problem, http_problem, invalid, problem_of
+from glossator.serve.streams import event
 from glossator.serve.tracing import Span, no_span
 
 HEADERS = {
@@ -37,6 +41,8 @@ API_POLICY = (
     " https://fastapi.tiangolo.com https://cdn.redoc.ly; connect-src 'self'; worker-src blob:; base-uri 'none';"
     " frame-ancestors 'none'"
 )
+_CLOSING = 1.0
+"""Seconds in which a stream that failed may still say so."""
 _log = logging.getLogger("glossator.requests")
 
 
@@ -115,20 +121,33 @@ class Catching:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
-        begun = False
+        begun: Message | None = None
 
         async def send_noting(message: Message) -> None:
             nonlocal begun
-            begun = begun or message["type"] == "http.response.start"
+            begun = message if message["type"] == "http.response.start" else begun
             await send(message)
 
         try:
             await self.app(scope, receive, send_noting)
+        except ClientDisconnect:  # nobody is there to be answered, and nothing is wrong
+            return
         except Exception as error:
-            if begun:
+            if begun is not None and not _is_stream(begun):
                 raise
             response = answer(Request(scope, receive), error, self.doors, dev=self.dev)
-            await response(scope, receive, send)
+            if begun is None:
+                await response(scope, receive, send)
+                return
+            # One who does not read is not waited for.
+            with suppress(TimeoutError):
+                async with asyncio.timeout(_CLOSING):
+                    body = event("error", json.loads(bytes(response.body))).encode()
+                    await send({"type": "http.response.body", "body": body, "more_body": False})
+
+
+def _is_stream(start: Message) -> bool:
+    return Headers(raw=start["headers"]).get("content-type", "").startswith("text/event-stream")
 
 
 def answer(request: Request, error: Exception, doors: Sequence[Door], *, dev: bool) -> Response:

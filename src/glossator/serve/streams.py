@@ -7,9 +7,9 @@ import hashlib
 import json
 import re
 import uuid
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import aclosing, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from starlette.responses import StreamingResponse
@@ -25,27 +25,30 @@ RETURN_WITHIN = 10.0
 """Seconds in which a reader may come back before an answer that nobody hears is given up."""
 MOST_ALONE = 100
 """Answers that go on although nobody hears them."""
-_ID = re.compile(r"([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})\.(\d{1,9})\.([0-9a-f]{8})(s?)")
+_ID = re.compile(r"([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})\.(\d{1,9})\.([0-9a-f]{8})([ts]?)")
 HEADERS = {"Cache-Control": "no-store, no-transform", "X-Accel-Buffering": "no"}
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """How far a reader has come in an answer: so many characters, which had this hash; `sourced`: and its sources."""
+    """How far a reader has come in an answer: so many characters, which had this hash.
+
+    `beyond` the words: "t" for what a door says after them, "s" for the sources too.
+    """
 
     stream_id: str
     offset: int = 0
     digest: str = ""
-    sourced: bool = False
+    beyond: str = ""
 
     @classmethod
     def read(cls, last_event_id: str | None) -> Place | None:
         """The place that a `Last-Event-ID` names, if it is one of ours."""
         found = _ID.fullmatch(last_event_id or "")
-        return cls(found[1], int(found[2]), found[3], bool(found[4])) if found else None
+        return cls(found[1], int(found[2]), found[3], found[4]) if found else None
 
     def __str__(self) -> str:
-        return f"{self.stream_id}.{self.offset}.{self.digest}{'s' if self.sourced else ''}"
+        return f"{self.stream_id}.{self.offset}.{self.digest}{self.beyond}"
 
 
 def _digest(text: str) -> str:
@@ -61,7 +64,8 @@ class Stream:
         self.told: Told | None = None
         self.error: Exception | None = None
         self.listeners = 0
-        self._changed = asyncio.Event()
+        self.leavings = 0
+        self.news = asyncio.Event()
         self._task = asyncio.create_task(self._write(pieces))
 
     @property
@@ -87,17 +91,8 @@ class Stream:
             self._tell()
 
     def _tell(self) -> None:
-        self._changed.set()
-        self._changed = asyncio.Event()
-
-    async def changed(self, seconds: float) -> bool:
-        """Wait for news; False if there was none."""
-        try:
-            async with asyncio.timeout(seconds):
-                await self._changed.wait()
-        except TimeoutError:
-            return False
-        return True
+        self.news.set()
+        self.news = asyncio.Event()
 
     async def stop(self) -> None:
         """Give the answer up."""
@@ -127,16 +122,17 @@ class Streams:
         stream = self._open.get(stream_id)
         if stream is None or stream.listeners:
             return
-        alone = sum(not other.listeners for other in self._open.values())
-        chore = asyncio.create_task(self._forget(stream_id, 0.0 if alone > MOST_ALONE else RETURN_WITHIN))
+        stream.leavings += 1
+        alone = sum(not other.listeners and not other.over for other in self._open.values())
+        seconds = 0.0 if alone > MOST_ALONE else RETURN_WITHIN
+        chore = asyncio.create_task(self._forget(stream_id, stream, stream.leavings, seconds))
         self._chores.add(chore)
         chore.add_done_callback(self._chores.discard)
 
-    async def _forget(self, stream_id: str, seconds: float) -> None:
+    async def _forget(self, stream_id: str, stream: Stream, leaving: int, seconds: float) -> None:
         await asyncio.sleep(seconds)
-        stream = self._open.get(stream_id)
-        if stream is not None and not stream.listeners:
-            del self._open[stream_id]
+        if not stream.listeners and stream.leavings == leaving:  # else somebody came back, and left anew
+            self._open.pop(stream_id, None)
             await stream.stop()
 
     async def close(self) -> None:
@@ -144,9 +140,9 @@ class Streams:
         for chore in tuple(self._chores):
             chore.cancel()
         await asyncio.gather(*self._chores, return_exceptions=True)
-        for stream in self._open.values():
+        streams, self._open = tuple(self._open.values()), {}  # whoever still listens leaves nothing to forget
+        for stream in streams:
             await stream.stop()
-        self._open.clear()
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,6 +155,7 @@ class Voice:
     error: Callable[[Exception], dict[str, Any]]
 
 
+STILL_HERE = ": still here\n\n"
 LOST = "What was sent before is not how the answer begins now."
 
 
@@ -175,7 +172,7 @@ async def respond(
     stream.listeners += 1
     try:
         if not stream.text and not stream.over:
-            await stream.changed(WAIT_FOR_FIRST)
+            await _happens(stream.news, WAIT_FOR_FIRST)
         if stream.error is not None and not stream.text:
             raise stream.error
     except BaseException:
@@ -190,44 +187,56 @@ async def respond(
 async def _events(streams: Streams, name: str, stream: Stream, place: Place, voice: Voice) -> AsyncIterator[str]:
     heard = place.offset
     try:
-        if heard and not stream.over and len(stream.text) < heard:
-            await _until(stream, heard)
+        while len(stream.text) < heard and not stream.over:
+            if not await _happens(stream.news, HEARTBEAT):
+                yield STILL_HERE
         if heard and _digest(stream.text[:heard]) != place.digest:
-            yield _event("error", voice.error(ValueError(LOST)))
+            yield event("error", voice.error(ValueError(LOST)))
             return
         while True:
-            over = stream.over
+            news, over = stream.news, stream.over  # before the words: what comes while they are sent is news, too
             if fresh := stream.text[heard:]:
                 heard = len(stream.text)
-                yield _event(
+                yield event(
                     "delta",
                     {"delta": voice.words(Words(fresh, stream.chunks))},
                     Place(place.stream_id, heard, _digest(stream.text)),
                 )
             if over:
                 break
-            if not await stream.changed(HEARTBEAT) and not stream.over:
-                yield ": still here\n\n"
-        if stream.told is None:
-            yield _event("error", voice.error(stream.error or ValueError(LOST)))
-            return
-        end = Place(place.stream_id, heard, _digest(stream.text), sourced=True)
-        if not place.sourced:
-            if tail := voice.tail(stream.told):
-                yield _event("delta", {"delta": tail})
-            yield _event("sources", voice.sources(stream.told), end)
-        yield _event("done", {"done": True}, end)
+            if not await _happens(news, HEARTBEAT):
+                yield STILL_HERE
+        for last in _ending(stream, replace(place, offset=heard, digest=_digest(stream.text)), voice):
+            yield last
     finally:
         stream.listeners -= 1
         streams.left(name)
 
 
-async def _until(stream: Stream, length: int) -> None:
-    while len(stream.text) < length and not stream.over:
-        await stream.changed(HEARTBEAT)
+def _ending(stream: Stream, place: Place, voice: Voice) -> Iterator[str]:
+    """What comes after the words, of which a reader may have heard some before."""
+    if stream.told is None:
+        yield event("error", voice.error(stream.error or ValueError(LOST)))
+        return
+    if not place.beyond and (tail := voice.tail(stream.told)):
+        yield event("delta", {"delta": tail}, replace(place, beyond="t"))
+    end = replace(place, beyond="s")
+    if place.beyond != "s":
+        yield event("sources", voice.sources(stream.told), end)
+    yield event("done", {"done": True}, end)
 
 
-def _event(kind: str, data: dict[str, Any], place: Place | None = None) -> str:
+async def _happens(news: asyncio.Event, seconds: float) -> bool:
+    """Wait for news; False if there was none."""
+    try:
+        async with asyncio.timeout(seconds):
+            await news.wait()
+    except TimeoutError:
+        return False
+    return True
+
+
+def event(kind: str, data: dict[str, Any], place: Place | None = None) -> str:
     """One event; JSON has no line breaks, so that nothing of a text can end it."""
     name = f"id: {place}\n" if place else ""
     return f"event: {kind}\n{name}data: {json.dumps(data, ensure_ascii=False, default=str)}\n\n"
