@@ -784,6 +784,15 @@ async def test_an_answer_is_written_once_however_often_one_comes_back(
     assert model.left == 0
 
 
+async def test_an_answer_counts_once_however_often_it_is_heard(own: Server, model: LlmServer) -> None:
+    body = _with_query(fresh())
+    script(model).allowed = ALL
+    reader = await own.read("/chat/stream", body).end()
+    for place in places(reader.events)[:-1]:
+        await own.read("/chat/stream", body, reader.events[place - 1].id).end()
+    assert 'glossator_answers_total{mode="full"} 1.0' in (await own.client.get("/metrics")).text
+
+
 async def test_the_list_of_sources_at_the_end_is_not_heard_twice(server: Server, model: LlmServer) -> None:
     body = _with_message(fresh())
     script(model).allowed = ALL
