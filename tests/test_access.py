@@ -697,19 +697,29 @@ async def test_no_address_leads_elsewhere(client: httpx.AsyncClient, guarded: Gu
 
 
 @pytest.fixture
-def started(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
-    """What would have been served; nothing listens."""
-    calls: list[dict[str, Any]] = []
-    monkeypatch.setattr(uvicorn, "run", lambda *_args, **options: calls.append(options))
+def started(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The hosts of servers that would have run; nothing listens, in whatever way a server is started."""
+    hosts: list[str] = []
+
+    def note(server: uvicorn.Server, *_: object) -> None:
+        hosts.append(server.config.host)
+        server.started = True
+
+    def never(*_: object) -> None:
+        raise AssertionError("this would listen")
+
+    monkeypatch.setattr(uvicorn.Server, "run", note)
+    monkeypatch.setattr(uvicorn.Server, "startup", never)
+    monkeypatch.setattr(uvicorn.Config, "bind_socket", never)
     for name in ("DATA_DIR", "HOST"):  # which starting a server sets for its workers
         monkeypatch.setenv(f"GLOSSATOR_{name}", "127.0.0.1")
-    return calls
+    return hosts
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.7", "example.com"])  # noqa: S104 - nothing listens
-def test_an_open_server_for_others_warns_loudly(tmp_path: Path, started: list[dict[str, Any]], host: str) -> None:
+def test_an_open_server_for_others_warns_loudly(tmp_path: Path, started: list[str], host: str) -> None:
     outcome = run("serve", "--host", host, "--port", "0", "--data-dir", tmp_path)
-    assert [call["host"] for call in started] == [host]
+    assert started == [host]
     assert "!!!!!!!!" in outcome.err
     assert host in outcome.err
     assert outcome.out == ""
@@ -720,14 +730,12 @@ def test_an_open_server_for_others_warns_loudly(tmp_path: Path, started: list[di
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "127.8.8.8", "::1", "localhost"])
-def test_a_server_for_this_machine_does_not(tmp_path: Path, started: list[dict[str, Any]], host: str) -> None:
+def test_a_server_for_this_machine_does_not(tmp_path: Path, started: list[str], host: str) -> None:
     assert run("serve", "--host", host, "--port", "0", "--data-dir", tmp_path).err == ""
-    assert [call["host"] for call in started] == [host]
+    assert started == [host]
 
 
-def test_an_open_server_warns_where_a_program_reads_its_lines_too(
-    tmp_path: Path, started: list[dict[str, Any]]
-) -> None:
+def test_an_open_server_warns_where_a_program_reads_its_lines_too(tmp_path: Path, started: list[str]) -> None:
     outcome = run("serve", "--host", "0.0.0.0", "--json", "--data-dir", tmp_path)  # noqa: S104 - nothing listens
     assert len(started) == 1
     assert "0.0.0.0" in outcome.err  # noqa: S104 - as above

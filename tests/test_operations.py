@@ -710,11 +710,20 @@ def logged(running: Process, name: str) -> bool:
 LINUX = pytest.mark.skipif(sys.platform != "linux", reason="needs /proc, to see that a process stands still")
 
 
+@pytest.fixture(scope="module")
+def used(data: Path) -> Path:
+    """The book with its tables made, so that no worker that stands still is just making them."""
+    with glossator.open(data) as book:
+        book.ask(QUESTION)
+    assert (data / "records.sqlite").exists()
+    return data
+
+
 @LINUX
-def test_the_counts_of_all_workers_add_up(data: Path, model: LlmServer, tmp_path: Path) -> None:
+def test_the_counts_of_all_workers_add_up(used: Path, model: LlmServer, tmp_path: Path) -> None:
     model.script(says(f"{FACT} [1]"))
     env = {"GLOSSATOR_LLM": f"{model.url}#scripted", "GLOSSATOR_VERIFY_MODELS": "false", "TMPDIR": str(tmp_path)}
-    with process(data, workers=2, **env) as running:
+    with process(used, workers=2, **env) as running:
         one, two = running.workers
         seen = []
         with held(running.process.pid):  # which would replace a worker that does nothing
@@ -740,10 +749,10 @@ def test_the_counts_of_all_workers_add_up(data: Path, model: LlmServer, tmp_path
 
 
 @LINUX
-def test_a_worker_that_was_killed_serves_nothing_any_more(data: Path, model: LlmServer, tmp_path: Path) -> None:
+def test_a_worker_that_was_killed_serves_nothing_any_more(used: Path, model: LlmServer, tmp_path: Path) -> None:
     model.script(stalls())
     env = {"GLOSSATOR_LLM": f"{model.url}#scripted", "TMPDIR": str(tmp_path)}
-    with process(data, workers=2, **env) as running:
+    with process(used, workers=2, **env) as running:
         one, two = running.workers
         with held(running.process.pid), held(two), connection(running) as hung:
             body = json.dumps({"question": QUESTION})

@@ -95,17 +95,21 @@ class Desk:
     ) -> Response:
         """An answer as it is written; `begin` gets the id under which it can be asked for again."""
 
-        def told_sources(told: Told) -> dict[str, Any]:
-            self.metrics.answered(told)
-            return sources(told)
-
         context = context_of(request)
-        voice = Voice(words, tail, told_sources, lambda error: self._problem(error, door, context))
+        voice = Voice(words, tail, sources, lambda error: self._problem(error, door, context))
         place = Place.read(request.headers.get("last-event-id"))
         caller = context.caller
         asked = (caller.name, caller.user_id, request.url.path, await request.body())
         owner = hashlib.sha256(repr(asked).encode()).hexdigest()
-        return await respond(self.streams, owner, place, begin, voice)
+        return await respond(self.streams, owner, place, lambda name: self._counted(begin(name)), voice)
+
+    async def _counted(self, pieces: Pieces) -> Pieces:
+        """Every answer counts once, however many hear it, and be it nobody."""
+        async with aclosing(pieces) as closing:  # type: ignore[type-var]
+            async for piece in closing:
+                if isinstance(piece, Told):
+                    self.metrics.answered(piece)
+                yield piece
 
     def _problem(self, error: Exception, door: Door, context: Context) -> dict[str, Any]:
         lost = isinstance(error, ValueError) and str(error) == LOST

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from starlette.requests import HTTPConnection
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from glossator.core.errors import SettingsError
 from glossator.core.settings import Settings
 from glossator.serve.context import context_of
 from glossator.serve.problems import Refused
@@ -29,6 +30,8 @@ UNLIMITED = frozenset(
 """Paths that cost nothing, and that must answer when everything else is busy."""
 _PER_MINUTE = 120
 """Requests of one client where the server listens to others than this machine, and nothing is set."""
+_REDIS_PAUSE = 5.0
+"""Seconds that a Redis which failed is left alone: one that hangs would hold up every request."""
 _log = logging.getLogger(__name__)
 
 
@@ -53,16 +56,15 @@ class Limits:
         if length.isdigit() and int(length) > self.most_bytes:
             raise self._too_large()
         body = _Body(receive, self.most_bytes, self._too_large)
-        async with self.room.place():
-            try:
-                async with asyncio.timeout(self.seconds) as clock:
-                    await self.app(scope, body.receive, send)
-            except TimeoutError:
-                if not clock.expired():
-                    raise
-                raise Refused(
-                    HTTPStatus.GATEWAY_TIMEOUT, "TIMEOUT", "This took too long.", "Try again, or ask for less."
-                ) from None
+        try:
+            async with asyncio.timeout(self.seconds) as clock, self.room.place():
+                await self.app(scope, body.receive, send)
+        except TimeoutError:
+            if not clock.expired():
+                raise
+            raise Refused(
+                HTTPStatus.GATEWAY_TIMEOUT, "TIMEOUT", "This took too long.", "Try again, or ask for less."
+            ) from None
 
     def _too_large(self) -> Refused:
         limit = f"The body is larger than {self.most_bytes:,} bytes."
@@ -159,8 +161,9 @@ class Rate:
 
     def __init__(self, settings: Settings) -> None:
         self._most = per_minute(settings)
-        self._url = settings.redis_url.get_secret_value()
+        self._url = _checked(settings.redis_url.get_secret_value())
         self._buckets: list[Throttled] = []
+        self._without_redis_until = 0.0
         self._redis: Any = None
 
     async def check(self, client: str) -> None:
@@ -178,12 +181,16 @@ class Rate:
 
     async def _wait(self, client: str) -> float:
         self._buckets = self._buckets or self._open()
+        now = asyncio.get_running_loop().time()
         for place, bucket in enumerate(self._buckets):
+            if place < len(self._buckets) - 1 and now < self._without_redis_until:
+                continue
             try:
                 found = await bucket.limit(client)
             except Exception as error:
                 if place == len(self._buckets) - 1:
                     raise
+                self._without_redis_until = now + _REDIS_PAUSE
                 _log.warning("Redis cannot be used (%s); this process counts alone", type(error).__name__)
                 continue
             return max(found.state.retry_after, 0.001) if found.limited else 0.0
@@ -203,6 +210,20 @@ class Rate:
         stores = [*redis, MemoryStore(options={"MAX_SIZE": 100_000})]
         quota = per_min(self._most, burst=max(5, self._most // 4))
         return [
-            Throttled(using=RateLimiterType.TOKEN_BUCKET.value, quota=quota, store=store, key_prefix="glossator:rate")
+            Throttled(using=RateLimiterType.GCRA.value, quota=quota, store=store, key_prefix="glossator:rate")
             for store in stores
         ]
+
+
+def _checked(url: str) -> str:
+    """An address of a Redis, or none; errors do not repeat it, for it may hold a password."""
+    if url:
+        from redis.asyncio.connection import parse_url
+
+        try:
+            parse_url(url)
+        except ValueError:
+            raise SettingsError(
+                "GLOSSATOR_REDIS_URL is not the address of a Redis.", "Write redis://HOST:6379/0, or remove it."
+            ) from None
+    return url
