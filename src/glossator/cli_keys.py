@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from glossator.serve.keys import Key, KeyRing
 
 
-@click.group()
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
 def keys() -> None:
     """API keys: create, list, revoke, rotate."""
 
