@@ -12,8 +12,8 @@ from starlette.responses import Response
 
 from glossator import conversations
 from glossator.core.receipts import Told
-from glossator.core.types import UNAVAILABLE, Answer, Citation, Mode
-from glossator.serve.asking import Desk, Pieces, as_source_marks, dumped, key_for, request_key, shown
+from glossator.core.types import Answer, Citation, Mode
+from glossator.serve.asking import Desk, Pieces, as_source_marks, dumped, key_for, lead, request_key, shown
 from glossator.serve.door import EVENTS, Body, Door
 from glossator.serve.problems import Problem
 
@@ -193,8 +193,7 @@ def _session_routes(router: APIRouter, desk: Desk) -> None:
 
 def written(answer: Answer) -> str:
     """An answer as this door writes it: marks in the text, sources at its end."""
-    lead = f"{UNAVAILABLE} " if answer.mode is Mode.RETRIEVAL_ONLY else ""
-    return lead + as_source_marks(answer.text) + _section(_cited(answer))
+    return lead(answer) + as_source_marks(answer.text) + _section(_cited(answer))
 
 
 def _cited(answer: Answer) -> list[Citation]:
@@ -216,10 +215,9 @@ def _status(answer: Answer) -> Literal["success", "guardrail_triggered", "citati
 
 def _grounded(told: Told, context_text: str | None) -> GroundedResponse:
     answer = told.answer
-    lead = f"{UNAVAILABLE} " if answer.mode is Mode.RETRIEVAL_ONLY else ""
     citations = [] if context_text is not None else shown(told)[:MOST_SOURCES]
     return GroundedResponse(
-        answer=lead + as_source_marks(answer.text),
+        answer=lead(answer) + as_source_marks(answer.text),
         sources=[AgentCitation(source_number=c.number, url=c.url, score=c.score) for c in citations],
         confidence=level(0.0 if answer.abstained else answer.confidence),
         retrieval_mode="full_book" if context_text is None else "context_constrained",

@@ -9,8 +9,8 @@ from pydantic import BaseModel, Field
 from starlette.responses import Response
 
 from glossator.core.receipts import Told
-from glossator.core.types import UNAVAILABLE, Mode, Words
-from glossator.serve.asking import Desk, Pieces, by_chunk, chunks_shown, dumped, milliseconds, texts
+from glossator.core.types import Words
+from glossator.serve.asking import Desk, Pieces, by_chunk, chunks_shown, dumped, lead, milliseconds, texts
 from glossator.serve.context import Context, context_of
 from glossator.serve.door import EVENTS, Body, Door
 from glossator.serve.problems import Problem
@@ -90,8 +90,7 @@ def routes(desk: Desk) -> APIRouter:
 
 def _text(told: Told) -> str:
     """The answer; where no language model could write it, the quotes in its place say so."""
-    lead = f"{UNAVAILABLE} " if told.answer.mode is Mode.RETRIEVAL_ONLY else ""
-    return lead + by_chunk(Words.of(told.answer))
+    return lead(told.answer) + by_chunk(Words.of(told.answer))
 
 
 def _sources(told: Told) -> list[Source]:

@@ -192,12 +192,10 @@ def routes(desk: Desk) -> APIRouter:
         """The same as it is written: events `delta`, `sources`, `done`, or `error`."""
         given = request_key(request)
         context = context_of(request)
-        keys: dict[str, SessionKey] = {}
 
         def begin(stream_id: str) -> Any:
             name = given or stream_id
-            keys["session"] = key_for(request, body.named_session, name)
-            return asked(body, keys["session"], name)
+            return asked(body, key_for(request, body.named_session, name), name)
 
         def sources(told: Told) -> dict[str, Any]:
             metadata = _metadata(told, context).model_dump(mode="json") | more_about(told.answer)

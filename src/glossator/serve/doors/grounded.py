@@ -13,8 +13,8 @@ from starlette.responses import Response
 from glossator import conversations
 from glossator.core.conversations import MOST_MESSAGES, ContextMode, Exchange, Session, SessionState
 from glossator.core.receipts import Told
-from glossator.core.types import UNAVAILABLE, Filters, Mode
-from glossator.serve.asking import Desk, Pieces, dumped, key_for, request_key, shown
+from glossator.core.types import Filters, Mode
+from glossator.serve.asking import Desk, Pieces, dumped, key_for, lead, request_key, shown
 from glossator.serve.door import EVENTS, Body, Door
 from glossator.serve.doors.agent import CODES, MEDIUM, ErrorResponse, SessionId
 from glossator.serve.doors.agent import DOOR as AGENT
@@ -179,11 +179,10 @@ def _session_routes(router: APIRouter, desk: Desk) -> None:
 
 def _response(told: Told) -> AgentResponse:
     answer = told.answer
-    lead = f"{UNAVAILABLE} " if answer.mode is Mode.RETRIEVAL_ONLY else ""
     unsupported = [claim.text for claim in answer.unsupported_claims]
     doubtful = bool(unsupported) or (not answer.abstained and answer.confidence < MEDIUM)
     return AgentResponse(
-        response_text=_within(lead + answer.text),
+        response_text=_within(lead(answer) + answer.text),
         sources=_sources(told),
         confidence_score=answer.confidence,
         grounding_validation=GroundingValidation(
