@@ -115,21 +115,24 @@ def _candidates(weights: dict[str, float], query: Vector, material: Sequence[Mat
     found: list[_Candidate] = []
     for m, item in enumerate(material[:PASSAGES]):
         likeness = item.vectors @ query
+        above = {stem for _, stem in finder.find(item.chunk.context)}
         for s, span in enumerate(item.chunk.sentences):
             text = item.chunk.text[span.start : span.end]
             if text in seen or not _is_sentence(text):
                 continue
             seen.add(text)
-            score = _score(text, item, float(likeness[s]), finder, weights) - _RANK * m
+            score = _score(text, item, float(likeness[s]), above, finder, weights) - _RANK * m
             found.append(_Candidate(m, s, Quote(item.chunk, span, score)))
     return found
 
 
-def _score(text: str, item: Material, likeness: float, finder: WordFinder, weights: dict[str, float]) -> float:
+def _score(
+    text: str, item: Material, likeness: float, headings: set[str], finder: WordFinder, weights: dict[str, float]
+) -> float:
     """Likeness to the question, the question's words in the sentence, and the passage's own relevance."""
     total = sum(weights.values()) or 1.0
     here = {stem for _, stem in finder.find(text)}
-    above = {stem for _, stem in finder.find(item.chunk.context)} - here
+    above = headings - here
     covered = (sum(weights[w] for w in here) + 0.3 * sum(weights[w] for w in above)) / total
     words = len(text.split())
     shape = (0.85 if words < 6 or words > 60 else 1.0) * (1.0 if _ENDS.search(text) else 0.8)
