@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from glossator.verification.lexicon import groups, opposites, units
+from glossator.verification.lexicon import Unit, groups, opposites, units
 from glossator.verification.reading import Token
 
 _SKIP_CLAIM, _SKIP_SOURCE, _REPLACE, _UNLIKE = -0.45, -0.12, -0.3, -1.2
@@ -65,11 +65,16 @@ def clash(one: Token, other: Token) -> bool:
 
 
 def _two_units(one: str, other: str) -> bool:
-    known = units()
-    one, other = one.removeprefix(_ARTICLE), other.removeprefix(_ARTICLE)
-    first = known.get(one) if len(one) > 2 else None
-    second = known.get(other) if first and len(other) > 2 else None
-    return bool(first and second and first.dimension == second.dimension and first.factor != second.factor)
+    if (first := _unit(one)) is None or (second := _unit(other)) is None:
+        return False
+    return first.dimension == second.dimension and first.factor != second.factor
+
+
+@lru_cache(1 << 16)
+def _unit(form: str) -> Unit | None:
+    """The unit that a word names; a sign of one or two letters may be anything."""
+    name = form.removeprefix(_ARTICLE)
+    return units().get(name) if len(name) > 2 else None
 
 
 def _content(one: str, other: str) -> float:
@@ -90,6 +95,8 @@ def are_opposites(one: str, other: str) -> bool:
     """Whether two stems oppose each other, by the list or by a prefix (stable, unstable)."""
     if other in opposites().get(one, ()):
         return True
+    if one[-1:] != other[-1:]:
+        return False
     short, long = (one, other) if len(one) < len(other) else (other, one)
     return len(short) > 3 and long.endswith(short) and long[: len(long) - len(short)] in _PREFIXES
 
