@@ -15,7 +15,7 @@ from glossator.serve.context import context_of
 from glossator.serve.door import PLAIN, Body
 from glossator.serve.keys import SECONDS_AT_LEAST, SECONDS_AT_MOST, KeyRing, Scope
 
-PUBLIC = frozenset(("/livez", "/readyz", "/health", "/ask/health", "/style.css", "/widget.js"))
+PUBLIC = frozenset(("/livez", "/readyz", "/health", "/ask/health", "/style.css", "/widget.js", "/widget/ur.js"))
 """What needs no key: whether the server is well, and what a page needs before it can ask."""
 WIDGET = "widget"
 _ADMIN = frozenset(("/metrics",))

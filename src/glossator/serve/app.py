@@ -6,7 +6,6 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from http import HTTPStatus
-from importlib import resources
 from urllib.parse import unquote, urlsplit
 
 from fastapi import FastAPI
@@ -21,9 +20,8 @@ from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 from glossator import __version__, pipeline
 from glossator.conversations import keep_clean
 from glossator.core.settings import Settings, load_settings
-from glossator.core.types import Document
 from glossator.parts import Parts, wire
-from glossator.serve import completions, health, library
+from glossator.serve import assets, completions, health, library
 from glossator.serve.access import Access, token_routes
 from glossator.serve.asking import Desk
 from glossator.serve.door import PLAIN, door_of
@@ -77,6 +75,7 @@ def create_app(settings: Settings | None = None, parts: Parts | None = None) -> 
         library.routes(parts, metrics),
         health.routes(Health(parts), metrics),
         token_routes(keys),
+        assets.routes(),
     ]
     for router in routers:
         app.include_router(router)
@@ -127,28 +126,22 @@ def _wrap(
 
 
 def _page_routes(app: FastAPI, parts: Parts, known: list[APIRoute]) -> None:
-    style_sheet = resources.files("glossator.serve").joinpath("style.css").read_text("utf-8")
-
     @app.get("/", response_class=HTMLResponse, include_in_schema=False)
     async def home(q: str = "") -> str:
         """Ask on a page, and see the table of contents."""
         found = await pipeline.ask(parts, q) if q.strip() else None
         return ask_page(await asyncio.to_thread(parts.contents), q, found)
 
-    @app.get("/style.css", include_in_schema=False)
-    async def style() -> Response:
-        return Response(style_sheet, media_type="text/css")
-
     @app.get("/{path:path}", response_class=HTMLResponse, include_in_schema=False)
     async def page(path: str, request: Request) -> HTMLResponse:
-        """A page of the book, where the book was ingested under this server's own address."""
+        """A page of the book, at the path of its address."""
         if _methods(known, request):
             request.scope.pop("route")  # whose errors are pages
             raise HTTPException(HTTPStatus.METHOD_NOT_ALLOWED)
-        document = await asyncio.to_thread(_at_path, parts, path)
-        if document is None and _is_unknown(known, request):
+        shown = await asyncio.to_thread(_shown, parts, path)
+        if not shown and _is_unknown(known, request):
             raise HTTPException(HTTPStatus.NOT_FOUND)
-        return HTMLResponse(book_page(document)) if document else HTMLResponse(missing_page(), 404)
+        return HTMLResponse(shown) if shown else HTMLResponse(missing_page(), 404)
 
 
 def _methods(known: list[APIRoute], request: Request) -> str:
@@ -162,10 +155,10 @@ def _is_unknown(known: list[APIRoute], request: Request) -> bool:
     return door_of(request.url.path, DOORS) is not PLAIN and not _methods(known, request)
 
 
-def _at_path(parts: Parts, path: str) -> Document | None:
+def _shown(parts: Parts, path: str) -> str:
+    """The page at a path, or nothing."""
     documents = parts.generation().documents
-    for entry in documents.contents():
-        address = urlsplit(entry.url)
-        if address.scheme in ("http", "https") and unquote(address.path).strip("/") == path.strip("/"):
-            return documents.get(entry.document_id)
-    return None
+    contents = documents.contents()
+    here = [entry for entry in contents if unquote(urlsplit(entry.url).path).strip("/") == path.strip("/")]
+    document = documents.get(here[0].document_id) if here else None
+    return book_page(document, contents) if document else ""

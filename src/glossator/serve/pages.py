@@ -4,45 +4,66 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from html import escape
-from itertools import groupby
+from itertools import groupby, pairwise
+from urllib.parse import urlsplit
 
 from glossator.core.types import Answer, Block, BlockKind, Document
 from glossator.store.documents import Entry
 
 _SAFE_SCHEMES = ("http://", "https://", "file://", "/")
+_CHAT = '<glossator-chat local></glossator-chat><script type="module" src="/widget.js"></script>'
+_COVER = (
+    "<h1>Ask the book</h1><p>Read it here, and ask while you read: with the button in the corner, or by selecting a few"
+    " lines and asking about just these. Every sentence of an answer is checked against the page that it cites, and the"
+    " mark behind it opens that page at the words.</p>"
+)
 
 
 def ask_page(contents: Sequence[Entry], question: str, answer: Answer | None) -> str:
-    """A question, its answer, and the table of contents."""
+    """The cover: what can be done here, a form for browsers without scripts, and the table of contents."""
     form = (
         '<form action="/" method="get" role="search"><label for="q">Your question</label>'
-        f'<input id="q" name="q" dir="auto" maxlength="32000" value="{escape(question)}" autofocus>'
+        f'<input id="q" name="q" dir="auto" maxlength="32000" value="{escape(question)}">'
         '<button type="submit">Ask</button></form>'
     )
-    body = f"<h1>Ask the book</h1>{form}{_answer(answer) if answer else ''}<h2>Contents</h2>{_contents(contents)}"
-    return _page("Glossator", body)
+    body = f"{_COVER}{form}{_answer(answer) if answer else ''}<h2>Contents</h2>{_contents(contents)}"
+    return _page("Glossator", f"<main>{body}</main>{_CHAT}")
 
 
-def book_page(document: Document) -> str:
-    """One page of the book, with its real anchors."""
-    return _page(document.title, f'<p><a href="/">Ask the book</a></p><article>{"".join(_blocks(document))}</article>')
+def book_page(document: Document, contents: Sequence[Entry]) -> str:
+    """One page of the book with its real anchors, among the others."""
+    before = {b.document_id: a for a, b in pairwise(contents)}.get(document.document_id)
+    after = {a.document_id: b for a, b in pairwise(contents)}.get(document.document_id)
+    turns = "".join(
+        f'<a rel="{rel}" href="{escape(_here(entry.url))}">{arrow} {escape(entry.title)}</a>'
+        for rel, arrow, entry in (("prev", "←", before), ("next", "→", after))
+        if entry
+    )
+    return _page(
+        document.title,
+        f'<nav aria-label="Contents"><p><a href="/">Ask the book</a></p>{_contents(contents, document.document_id)}</nav>'
+        f'<main><article>{"".join(_blocks(document))}</article><p class="turns">{turns}</p></main>{_CHAT}',
+        "reading",
+    )
 
 
 def missing_page() -> str:
     """A page that is not there."""
-    return _page("Not found", '<h1>Not found</h1><p>This page is not in the book. <a href="/">Ask the book</a></p>')
+    body = '<h1>Not found</h1><p>This page is not in the book. <a href="/">Ask the book</a></p>'
+    return _page("Not found", f"<main>{body}</main>")
 
 
 def problem_page(message: str) -> str:
     """What a reader sees when no answer can be given."""
-    return _page("Glossator", f'<h1>Ask the book</h1><p>{escape(message)}</p><p><a href="/">Try again</a></p>')
+    body = f'<h1>Ask the book</h1><p>{escape(message)}</p><p><a href="/">Try again</a></p>'
+    return _page("Glossator", f"<main>{body}</main>")
 
 
-def _page(title: str, body: str) -> str:
+def _page(title: str, body: str, kind: str = "") -> str:
     return (
         f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{escape(title)}</title>'
         '<meta name="viewport" content="width=device-width, initial-scale=1"><link rel="stylesheet" href="/style.css">'
-        f"</head><body><main>{body}</main></body></html>"
+        f'<link rel="icon" href="data:,"></head><body class="{kind}">{body}</body></html>'
     )
 
 
@@ -61,24 +82,36 @@ def _answer(answer: Answer) -> str:
     return f'<section aria-live="polite"><p dir="auto">{text}</p><ol class="sources">{sources}</ol></section>'
 
 
-def _contents(contents: Sequence[Entry]) -> str:
+def _contents(contents: Sequence[Entry], here: str = "") -> str:
     out = []
     for above, group in groupby(contents, key=lambda entry: entry.chapters[:-1]):
-        items = "".join(f"<li>{_link(entry.url, entry.title)}</li>" for entry in group)
-        out.append(f"{f'<h3>{escape(above[-1])}</h3>' if above else ''}<ul>{items}</ul>")
+        items = "".join(_item(entry, current=entry.document_id == here) for entry in group)
+        out.append(f'{f"<p class=part>{escape(above[-1])}</p>" if above else ""}<ul>{items}</ul>')
     return "".join(out)
+
+
+def _item(entry: Entry, *, current: bool) -> str:
+    mark = ' aria-current="page"' if current else ""
+    return f'<li><a dir="auto"{mark} href="{escape(_here(entry.url))}">{escape(entry.title)}</a></li>'
+
+
+def _here(url: str) -> str:
+    """A page's address on this server: the same path, whatever host the book was ingested from."""
+    return "/" + urlsplit(url).path.lstrip("/")
 
 
 def _link(url: str, text: str) -> str:
     """A link, if its address is one that a page may hold."""
     if not url.startswith(_SAFE_SCHEMES):
         return escape(text)
-    return f'<a href="{escape(url)}">{escape(text)}</a>'
+    parts = urlsplit(url)
+    fragment = f"#{parts.fragment}" if parts.fragment else ""
+    return f'<a href="{escape(_here(url) + fragment)}">{escape(text)}</a>'
 
 
 def _blocks(document: Document) -> Iterator[str]:
     if not any(block.kind is BlockKind.HEADING and block.level == 1 for block in document.blocks[:3]):
-        yield f"<h1>{escape(document.title)}</h1>"
+        yield f'<h1 dir="auto">{escape(document.title)}</h1>'
     for kind, group in groupby(document.blocks, key=lambda block: block.kind):
         rendered = "".join(_block(document.text[b.start : b.end], b) for b in group)
         wrapper = {BlockKind.ITEM: "ul", BlockKind.ROW: "table"}.get(kind)
@@ -91,8 +124,8 @@ def _block(text: str, block: Block) -> str:
         return f'<h{block.level}{anchor} dir="auto">{escape(text)}</h{block.level}>'
     if block.kind is BlockKind.CODE:
         _, _, code = text.partition("\n")
-        return f"<pre><code>{escape(code.rpartition(chr(10))[0])}</code></pre>"
+        return f'<pre tabindex="0"><code>{escape(code.rpartition(chr(10))[0])}</code></pre>'
     if block.kind is BlockKind.ROW:
-        return "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in text.split(" | ")) + "</tr>"
+        return "<tr>" + "".join(f'<td dir="auto">{escape(cell)}</td>' for cell in text.split(" | ")) + "</tr>"
     tag = "li" if block.kind is BlockKind.ITEM else "p"
     return f'<{tag} dir="auto">{escape(text)}</{tag}>'

@@ -1,0 +1,58 @@
+"""What pages load: the style sheet, and the widget's modules joined into the one script that a site includes."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from importlib import resources
+
+from fastapi import APIRouter, Request
+from fastapi.responses import Response
+
+_MODULES = ("nodes", "style", "strings", "page", "stream", "markdown", "answer", "element")
+"""In the order of their imports; no two declare the same name."""
+_IMPORT = re.compile(r"^import .*\n", re.MULTILINE)
+_EXPORT = re.compile(r"^export (?!default)", re.MULTILINE)
+_COMMENT = re.compile(r"^\s*/\*\*.*?\*/\n", re.MULTILINE | re.DOTALL)
+_INDENT = re.compile(r"^\s+", re.MULTILINE)
+_SCRIPT = "text/javascript"
+_SHARED = {"Access-Control-Allow-Origin": "*", "Cross-Origin-Resource-Policy": "cross-origin"}
+"""A module is loaded by pages of every origin; what it may ask is another question."""
+
+
+def widget_script() -> str:
+    """The widget as one module, without its comments and indents."""
+    joined = "".join(_EXPORT.sub("", _IMPORT.sub("", _read(f"widget/{name}.js"))) for name in _MODULES)
+    return _slim(joined)
+
+
+def routes() -> APIRouter:
+    """`/style.css`, `/widget.js`, and the widget's words in Urdu, which only pages in Urdu load."""
+    router = APIRouter(include_in_schema=False)
+    for path, text, kind, headers in (
+        ("/style.css", _read("style.css"), "text/css", {}),
+        ("/widget.js", widget_script(), _SCRIPT, _SHARED),
+        ("/widget/ur.js", _slim(_read("widget/ur.js")), _SCRIPT, _SHARED),
+    ):
+        router.add_api_route(path, _sender(text.encode(), kind, headers), methods=["GET"])
+    return router
+
+
+def _sender(content: bytes, kind: str, headers: dict[str, str]):  # type: ignore[no-untyped-def]  # a route's function
+    tag = f'"{hashlib.sha256(content).hexdigest()[:16]}"'
+    headers = {"ETag": tag, "Cache-Control": "public, max-age=300", **headers}
+
+    async def send(request: Request) -> Response:
+        if request.headers.get("if-none-match") == tag:
+            return Response(status_code=304, headers=headers)
+        return Response(content, media_type=kind, headers=headers)
+
+    return send
+
+
+def _slim(text: str) -> str:
+    return _INDENT.sub("", _COMMENT.sub("", text))
+
+
+def _read(name: str) -> str:
+    return resources.files("glossator.serve").joinpath(name).read_text("utf-8")

@@ -1,0 +1,343 @@
+/** <glossator-chat>: ask the book from any page. docs/embed.md tells its attributes, variables and parts. */
+import { exchange } from "./answer.js";
+import { icon, make } from "./nodes.js";
+import { pointedAt, show, watchSelection } from "./page.js";
+import { ask, call, Trouble } from "./stream.js";
+import { strings, wordsOf } from "./strings.js";
+import { dress } from "./style.js";
+
+const LONGEST = 64_000;
+const SHORT = 20;
+const AT_ONCE = 5;
+const STOPPED = new Trouble("stopped");
+
+class GlossatorChat extends HTMLElement {
+	static observedAttributes = ["title", "greeting", "lang", "accent", "position"];
+	static strings = strings;
+	#turns = [];
+	#selection = "";
+	#offered = "";
+	#session = "";
+	#title = "";
+	#stop;
+	#page;
+	#parts;
+
+	connectedCallback() {
+		this.#page = new AbortController();
+		this.#build();
+		watchSelection((found) => this.#offer(found), this.#page.signal);
+		this.#session = this.#keep("localStorage");
+		if (this.#keep("sessionStorage") && !this.#isSheet()) this.#show(true);
+		if (this.#session) this.#restore();
+		if (!document.fragmentDirective) show(pointedAt(location));
+	}
+
+	disconnectedCallback() {
+		this.#page.abort();
+		this.#stop?.abort(STOPPED);
+	}
+
+	attributeChangedCallback(name, _, value) {
+		if (name === "title" && value) {
+			this.#title = value;
+			this.removeAttribute("title"); // or the browser shows it wherever the pointer rests
+		} else if (this.#parts) this.#build();
+	}
+
+	get endpoint() {
+		const given = this.getAttribute("endpoint") ?? new URL(".", import.meta.url);
+		return new URL(`${given}/`.replace(/\/+$/, "/"), location.href);
+	}
+
+	open() {
+		this.#show(true);
+		if (this.#offered) this.#take();
+		this.#parts.field.focus();
+	}
+
+	close() {
+		this.#show(false);
+		this.#parts.launcher.focus();
+	}
+
+	/** Ask; while an answer is written, a question waits for its turn. */
+	ask(question, selection = "") {
+		const turn = { question, selection, text: "", state: "waiting" };
+		this.#turns.push(turn);
+		this.#draw(turn);
+		this.#toEnd();
+		this.#next();
+	}
+
+	retry(turn) {
+		Object.assign(turn, { text: "", state: "waiting", trouble: null, sources: undefined, about: undefined });
+		this.#draw(turn);
+		this.#next();
+	}
+
+	drop(turn) {
+		this.#turns = this.#turns.filter((other) => other !== turn);
+		turn.node.remove();
+	}
+
+	async rate(turn, rating) {
+		const body = { receipt_id: turn.about.receipt_id, rating, session_id: this.#session || null };
+		turn.rated = await call(this, "feedback", { method: "POST", body }).catch((error) => this.#notice(error.kind));
+		this.#draw(turn);
+	}
+
+	/** The reader goes to the page: out of its way. */
+	lookAtPage() {
+		this.#parts.card.hidden = true;
+		if (this.#isSheet()) this.#show(false);
+	}
+
+	giveCard(node, content) {
+		const { card } = this.#parts;
+		const open = () => {
+			card.replaceChildren(...content());
+			card.hidden = false;
+			card.onclick = () => node.click();
+			const at = node.getBoundingClientRect();
+			const above = at.top - card.offsetHeight - 6;
+			this.#place(card, Math.min(at.left, innerWidth - card.offsetWidth - 8), above > 8 ? above : at.bottom + 6);
+		};
+		const close = () => (card.hidden = true);
+		node.setAttribute("aria-describedby", "card");
+		for (const name of ["mouseenter", "focus"]) node.addEventListener(name, open);
+		for (const name of ["mouseleave", "blur"]) node.addEventListener(name, close);
+		const tap = (event) => event.pointerType === "touch" && (event.preventDefault(), event.stopImmediatePropagation(), open());
+		node.addEventListener("click", tap, true);
+	}
+
+	#place(node, left, top) {
+		node.style.setProperty("left", `${Math.max(8, left)}px`);
+		node.style.setProperty("top", `${top}px`);
+	}
+
+	#isSheet() {
+		return matchMedia("(max-width: 767px)").matches;
+	}
+
+	#show(open) {
+		const { panel, launcher, card } = this.#parts;
+		panel.hidden = !open;
+		launcher.hidden = open;
+		card.hidden = true;
+		this.#keep("sessionStorage", open ? "open" : "");
+		this.#toEnd();
+	}
+
+	async #next() {
+		const turn = this.#turns.find((one) => one.state === "waiting");
+		if (this.#stop || !turn) return;
+		const stop = (this.#stop = new AbortController());
+		turn.state = "asked";
+		this.#draw(turn);
+		const body = { query: turn.question, selected_text: turn.selection || null, session_id: this.#session || null };
+		try {
+			await ask(this, body, stop.signal, (kind, data) => this.#hear(turn, kind, data));
+			turn.state = "done";
+		} catch (error) {
+			turn.state = error === STOPPED ? "stopped" : "failed";
+			if (error !== STOPPED) this.#fail(turn, error.kind ? error : new Trouble("failed"));
+		}
+		this.#stop = null;
+		this.#draw(turn);
+		this.#next();
+	}
+
+	#fail(turn, trouble) {
+		turn.trouble = trouble;
+		turn.again = Date.now() + 1000 * trouble.seconds;
+		this.#parts.live.textContent = this.say(trouble.kind);
+	}
+
+	#hear(turn, kind, { delta, sources, metadata }) {
+		if (kind === "delta") {
+			turn.text += delta;
+			this.#parts.live.textContent = delta;
+		} else if (kind === "sources") {
+			turn.about = metadata;
+			turn.sources = metadata.citations.map((cited, at) => ({ ...read(sources[at] ?? {}), quote: cited.quote }));
+			this.#remember(metadata.session_id ?? this.#session);
+		} else return;
+		this.#draw(turn);
+		this.#toEnd();
+	}
+
+	#remember(session) {
+		this.#session = session;
+		if (this.#keep("localStorage", session) === null) this.#notice("noStorage");
+	}
+
+	/** What the browser keeps for this book; null where it keeps nothing. */
+	#keep(kind, value) {
+		try {
+			if (value) globalThis[kind].setItem(`glossator:${this.endpoint}`, value);
+			else if (value === "") globalThis[kind].removeItem(`glossator:${this.endpoint}`);
+			return globalThis[kind].getItem(`glossator:${this.endpoint}`) ?? "";
+		} catch {
+			return null;
+		}
+	}
+
+	async #restore() {
+		const session = this.#session;
+		try {
+			const { entries } = await (await call(this, `history/${session}`)).json();
+			const { firstChild } = this.#parts.list;
+			for (const [at, { query, response, sources }] of entries.entries()) {
+				if (session !== this.#session) return;
+				const turn = { question: query, text: response, sources: sources.map(read), state: "done" };
+				this.#turns.splice(at, 0, turn);
+				this.#draw(turn, firstChild);
+				if (at % AT_ONCE === 0) await new Promise((resolve) => setTimeout(resolve));
+			}
+			this.#toEnd();
+		} catch (error) {
+			if (error.kind === "refused") this.#remember("");
+		}
+	}
+
+	#fresh() {
+		this.#stop?.abort(STOPPED);
+		this.#turns = [];
+		this.#remember("");
+		this.#build();
+		this.open();
+	}
+
+	#delete() {
+		const session = this.#session;
+		const { list, notices } = this.#parts;
+		const sure = async () => {
+			this.#fresh();
+			const done = session && call(this, `agent/session/${session}`, { method: "DELETE" });
+			const failed = await Promise.resolve(done).catch((error) => error.kind !== "refused" && error.kind);
+			this.#notice(typeof failed === "string" ? failed : "deleted");
+		};
+		const keep = () => notices.replaceChildren();
+		const button = (name, onclick) => make("button", { onclick }, this.say(name));
+		notices.replaceChildren(make("p", {}, this.say("deleteSure")), make("div.bar", {}, button("delete", sure), button("keep", keep)));
+		notices.querySelector("button").focus();
+		this.#toEnd();
+		return list;
+	}
+
+	#offer(found) {
+		const { offer } = this.#parts;
+		this.#offered = found?.text;
+		offer.hidden = !found || (this.#isSheet() && !this.#parts.panel.hidden);
+		if (found) this.#place(offer, Math.min(found.box.right - 60, innerWidth - 180), Math.min(found.box.bottom + 8, innerHeight - 48));
+	}
+
+	#take() {
+		const letters = [...this.#offered];
+		const hint = letters.length > LONGEST ? "cutSelection" : letters.length < SHORT && "shortSelection";
+		this.#offered = "";
+		this.#parts.offer.hidden = true;
+		this.#choose(letters.slice(0, LONGEST).join(""), hint);
+		this.open();
+	}
+
+	#choose(text, hint) {
+		const { chosen, field } = this.#parts;
+		const { say } = this;
+		const remove = () => (this.#choose(""), field.focus());
+		this.#selection = text;
+		chosen.replaceChildren();
+		if (!text) return;
+		chosen.append(
+			make("div.bar", {}, make("span.label", {}, say("selection")), icon("close", say("removeSelection"), remove)),
+			make("blockquote.quote", { dir: "auto", tabindex: 0 }, text.slice(0, 600)),
+		);
+		if (hint) chosen.append(make("p.note", { role: "status" }, say(hint, LONGEST)));
+	}
+
+	#submit(event) {
+		event.preventDefault();
+		const { field } = this.#parts;
+		const [question, selection] = [field.value.trim(), this.#selection];
+		if (!question) return;
+		field.value = "";
+		this.#choose("");
+		this.ask(question, selection);
+	}
+
+	#build() {
+		const root = this.shadowRoot ?? this.attachShadow({ mode: "open" });
+		const { say, lang, dir } = wordsOf(this.lang, () => this.#build());
+		const closed = this.#parts?.panel.hidden ?? true;
+		const name = this.#title || say("title");
+		this.say = say;
+		const send = (event) => event.key === "Enter" && !event.shiftKey && !event.isComposing && this.#submit(event);
+		const field = make("textarea", { rows: 1, maxlength: 32_000, dir: "auto", "aria-label": say("question"), placeholder: say("question"), part: "input", onkeydown: send });
+		const stop = make("button.stop", { onclick: () => this.#stop?.abort(STOPPED) }, say("stop"));
+		const chosen = make("div");
+		const list = make("div");
+		const notices = make("div.note", { role: "status" });
+		const log = make("div.log", { tabindex: 0, role: "region", "aria-label": name, part: "log" }, make("p.note", { dir: "auto" }, this.getAttribute("greeting") ?? say("greeting")), list, notices);
+		const submit = make("button.send", { part: "send", onclick: (event) => this.#submit(event) }, say("send"));
+		const panel = make(
+			"section.panel",
+			{ role: "dialog", "aria-label": name, part: "panel", hidden: closed },
+			make("header", { part: "header" }, make("h2", { dir: "auto" }, name), icon("fresh", say("fresh"), () => this.#fresh()), icon("delete", say("delete"), () => this.#delete()), icon("close", say("close"), () => this.close())),
+			log,
+			make("form", { onsubmit: (event) => event.preventDefault() }, chosen, make("div.compose", {}, field, stop, submit)),
+		);
+		const launcher = make("button.launcher", { part: "launcher", hidden: !closed, onclick: () => this.open() }, name);
+		const offer = make("button.offer", { part: "offer", hidden: true, onclick: () => this.#take(), onpointerdown: (event) => event.preventDefault() }, say("askSelection"));
+		const card = make("div.card", { role: "tooltip", id: "card", part: "card", hidden: true, dir: "auto" });
+		const live = make("div.sight", { "aria-live": "polite" });
+		const side = this.getAttribute("position") === "left" ? "div.left" : "div";
+		root.replaceChildren(make(side, { lang, dir, onkeydown: (event) => this.#key(event) }, offer, launcher, panel, card, live));
+		dress(root);
+		if (this.hasAttribute("accent")) this.style.setProperty("--accent", this.getAttribute("accent"));
+		this.#parts = { field, stop, chosen, list, notices, log, panel, launcher, offer, card, live };
+		this.#choose(this.#selection);
+		for (const turn of this.#turns) this.#draw(turn, null, (turn.node = null));
+	}
+
+	#draw(turn, before = null) {
+		if (!this.#turns.includes(turn)) return;
+		turn.node ??= this.#parts.list.insertBefore(make("div.message", { part: "message" }), before);
+		turn.node.replaceChildren(...exchange(turn, this));
+		this.#parts.stop.hidden = !this.#stop;
+	}
+
+	#notice(key) {
+		const text = this.say(key);
+		const { notices } = this.#parts;
+		if (![...notices.children].some((node) => node.textContent === text)) notices.append(make("p", {}, text));
+		this.#toEnd();
+	}
+
+	#toEnd() {
+		const { log } = this.#parts;
+		requestAnimationFrame(() => (log.scrollTop = log.scrollHeight));
+	}
+
+	#key(event) {
+		const { panel, card } = this.#parts;
+		if (panel.hidden) return;
+		if (event.key === "Escape") {
+			event.stopPropagation();
+			if (card.hidden) this.close();
+			card.hidden = true;
+		} else if (event.key === "Tab") {
+			const stops = [...panel.querySelectorAll("a[href], button:enabled, textarea, summary, [tabindex]")].filter((node) => node.getClientRects().length);
+			const here = this.shadowRoot.activeElement;
+			const [from, to] = event.shiftKey ? [stops[0], stops.at(-1)] : [stops.at(-1), stops[0]];
+			if (here !== from) return;
+			event.preventDefault();
+			to.focus();
+		}
+	}
+}
+
+/** A source as the server gives it, under the names used here. */
+const read = ({ source_url, title, section, similarity_score, snippet }) => ({ url: source_url, title, section, score: similarity_score, quote: snippet });
+
+if (!customElements.get("glossator-chat")) customElements.define("glossator-chat", GlossatorChat);

@@ -1,0 +1,43 @@
+/** DOM nodes from names, attributes and children: text stays text, nothing here reads markup. */
+export function make(kind, attributes = {}, ...children) {
+	const [name, ...classes] = kind.split(".");
+	const node = document.createElement(name);
+	if (classes.length) node.classList.add(...classes);
+	if (name === "button") node.type = "button";
+	for (const [key, value] of Object.entries(attributes)) {
+		if (key.startsWith("on")) node.addEventListener(key.slice(2), value);
+		else if (value || value === 0) node.setAttribute(key, value === true ? "" : value);
+	}
+	node.append(...children.filter((child) => child || child === 0));
+	return node;
+}
+
+const THUMB = "M2 7h2v7H2zM4 8l3-6q3 0 2 4h5l-1 8H4";
+const SIGNS = {
+	fresh: "M8 2v12M2 8h12",
+	close: "M3 3l10 10M13 3L3 13",
+	delete: "M2 4h12M6 4V2h4v2M4 4l1 10h6l1-10",
+	up: THUMB,
+	down: THUMB,
+};
+
+/** A button with a sign that is seen and a name that is spoken. */
+export function icon(kind, name, onclick) {
+	const [drawing, path] = ["svg", "path"].map((tag) => document.createElementNS("http://www.w3.org/2000/svg", tag));
+	drawing.setAttribute("viewBox", "0 0 16 16");
+	path.setAttribute("d", SIGNS[kind]);
+	drawing.append(path);
+	return make(`button.icon.${kind}`, { "aria-label": name, title: name, onclick }, drawing);
+}
+
+/** An address that a link may hold, or null; `local` means a page of this site, whatever host the book came from. */
+export function safeUrl(text, local) {
+	try {
+		const url = new URL(text, location.href);
+		if (!/^(https?|file):$/.test(url.protocol)) return null;
+		if (local) return new URL(url.pathname.replace(/^\/+/, "/") + url.search + url.hash, location.origin);
+		return url.protocol === "file:" ? null : url;
+	} catch {
+		return null;
+	}
+}

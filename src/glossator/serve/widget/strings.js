@@ -1,0 +1,71 @@
+/** What the chat says by itself. Another language: `customElements.get("glossator-chat").strings.fr = {…}`. */
+export const strings = {
+	en: {
+		title: "Ask the book",
+		greeting: "Ask anything about this book. Every sentence of an answer is checked against the page that it cites.",
+		close: "Close",
+		fresh: "New conversation",
+		delete: "Delete conversation",
+		deleteSure: "Delete this conversation for good?",
+		keep: "Keep it",
+		deleted: "The conversation is deleted.",
+		question: "Your question",
+		send: "Send",
+		stop: "Stop",
+		you: "You",
+		book: "The book",
+		thinking: "Looking in the book…",
+		waiting: "Waiting for its turn",
+		cancel: "Cancel",
+		copy: "Copy",
+		copied: "Copied",
+		sources: "Sources",
+		source: "Source {n}",
+		score: "match {n} %",
+		supported: "checked: the source says so",
+		flagged: "not confirmed by the source",
+		withheld: "{n} left out",
+		withheldWhy: "Sentences that the sources do not support are not shown. Left out here: {n}.",
+		near: "Nearest sections",
+		lowConfidence: "Not certain: the book says little about this.",
+		degraded: "The language model cannot be reached; these are the book’s own words.",
+		notStored: "This answer could not be kept.",
+		askSelection: "Ask about this",
+		selection: "Your selection",
+		removeSelection: "Remove the selection",
+		shortSelection: "A short selection says little; select a whole sentence or more.",
+		cutSelection: "The selection is long; only its first {n} characters are used.",
+		fromSelection: "From your selection",
+		notInSelection: "Not found in your selection",
+		wholeBook: "Search the whole book",
+		up: "Helpful",
+		down: "Not helpful",
+		thanks: "Thank you.",
+		noStorage: "This browser keeps nothing for this site: the conversation is gone when you leave the page.",
+		stopped: "Stopped. What stands here is checked.",
+		retry: "Try again",
+		retryIn: "Try again in {n} s",
+		offline: "You are offline. Try again once you are connected.",
+		unreachable: "The book’s server cannot be reached from this page.",
+		unauthorized: "This page may not ask right now. Reload it, or sign in again.",
+		large: "That is too long. Shorten the question or the selection.",
+		busy: "Many are asking at the moment.",
+		unavailable: "The book cannot be searched at the moment.",
+		slow: "This took too long.",
+		failed: "Something went wrong on the server.",
+		refused: "This cannot be asked.",
+		interrupted: "The connection broke off. What stands here is checked; the end is missing.",
+	},
+};
+const LOADED = { ur: () => import("./widget/ur.js") };
+const RIGHT_TO_LEFT = /^(ar|fa|he|ps|sd|ur)\b/;
+
+/** The words of a language, English where it lacks some; `later` is called when they come from a file of their own. */
+export function wordsOf(language, later) {
+	const name = (language || "en").toLowerCase();
+	const short = name.split("-")[0];
+	if (LOADED[short] && !strings[short]) LOADED[short]().then((file) => later((strings[short] = file.default)));
+	const words = { ...strings.en, ...strings[short], ...strings[name] };
+	const say = (key, n) => words[key].replace("{n}", n);
+	return { say, lang: name, dir: RIGHT_TO_LEFT.test(name) ? "rtl" : "ltr" };
+}

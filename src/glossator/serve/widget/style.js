@@ -1,0 +1,72 @@
+/** How the chat looks. A page sets the variables of the first rule on `glossator-chat`, or styles its `::part(…)`s. */
+const DARK = `--accent: #2f6fd0; --ground: #1b1f24; --ink: #e6e9ed; --soft: #a5adb8; --line: #3b424b; --shade: #2a3038;
+--link: #8db9ff; --bad: #ff8b8b; color-scheme: dark;`;
+const LOOK = `
+:host { --accent: #1a56b0; --on-accent: #fff; --ground: #fff; --ink: #1c2127; --soft: #586069; --line: #d5dae1;
+--shade: #f2f5f9; --link: #1a56b0; --bad: #a4262c; --font: 15px/1.5 system-ui, sans-serif; --layer: 2147483000;
+position: fixed; z-index: var(--layer); font: var(--font); color: var(--ink); color-scheme: light; text-align: start; }
+@media (prefers-color-scheme: dark) { :host(:not([theme=light])) { ${DARK} } }
+:host([theme=dark]) { ${DARK} }
+:host([hidden]), [hidden] { display: none !important; }
+* { box-sizing: border-box; }
+button, textarea { font: inherit; color: inherit; background: var(--ground); border: 1px solid var(--line); border-radius: 8px; }
+button { cursor: pointer; padding: 4px 10px; }
+button:disabled { cursor: default; color: var(--soft); }
+button:hover:enabled { filter: brightness(.93); }
+:focus-visible { outline: 2px solid var(--link); outline-offset: 1px; }
+a, .mark { color: var(--link); }
+.icon { border: 0; padding: 7px; line-height: 0; }
+svg { width: 16px; fill: none; stroke: currentColor; stroke-width: 1.5; }
+.down svg { rotate: 180deg; }
+.launcher, .offer, .send { background: var(--accent); color: var(--on-accent); border: 0; padding: 9px 16px; }
+.launcher, .offer, .panel, .card { position: fixed; box-shadow: 0 4px 20px #0005; }
+.launcher, .offer { border-radius: 24px; }
+.launcher, .panel { bottom: 20px; inset-inline: auto 20px; }
+.left > .launcher, .left > .panel { inset-inline: 20px auto; }
+.panel, .card { background: var(--ground); border: 1px solid var(--line); border-radius: 12px; }
+.panel { width: min(420px, 100vw - 40px); height: min(640px, 100vh - 40px); display: flex; flex-direction: column; overflow: hidden; }
+header, .bar, .compose { display: flex; align-items: center; gap: 6px; }
+header { padding: 8px 14px; border-bottom: 1px solid var(--line); }
+h2 { flex: 1; margin: 0; font-size: 16px; }
+.log { flex: 1; overflow-y: auto; padding: 12px 14px; overscroll-behavior: contain; }
+.message { content-visibility: auto; contain-intrinsic-size: auto 90px; margin-bottom: 14px; overflow-wrap: anywhere; }
+p, ul, ol, blockquote, pre, table { margin: 0 0 8px; }
+.question { background: var(--shade); border-radius: 12px; padding: 8px 12px; margin: 0 0 8px; margin-inline-start: 32px; white-space: pre-wrap; }
+.note, .label, .sources, .card, pre, table, .quote { font-size: 13px; }
+.note, .label, .quote { color: var(--soft); }
+.label { font-weight: 600; }
+.quote, .trouble { border-inline-start: 3px solid var(--accent); padding-inline-start: 10px; }
+.quote { max-height: 4.5em; overflow: auto; white-space: pre-wrap; }
+.trouble { border-color: var(--bad); }
+.mark { font-size: 12px; font-weight: 600; padding: 0 4px; border: 0; border-radius: 4px; background: var(--shade); text-decoration: none; vertical-align: 2px; }
+.code { position: relative; }
+.copy { position: absolute; top: 4px; right: 4px; font-size: 12px; padding: 2px 8px; }
+pre { overflow: auto; background: var(--shade); border-radius: 8px; padding: 10px; }
+.table { overflow-x: auto; }
+table { border-collapse: collapse; }
+th, td { border: 1px solid var(--line); padding: 3px 8px; text-align: start; }
+.card { z-index: 1; max-width: min(340px, 100vw - 24px); padding: 10px 12px; }
+q { display: block; max-height: 9em; overflow: auto; margin: 4px 0; }
+form { border-top: 1px solid var(--line); padding: 10px 14px; }
+textarea { flex: 1; resize: none; padding: 8px 10px; border-color: var(--soft); field-sizing: content; max-height: 9em; }
+.sight { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); white-space: nowrap; }
+@media (max-width: 767px) {
+.panel, .left > .panel { inset: 0; width: auto; height: auto; border: 0; border-radius: 0; }
+textarea { font-size: 16px; } .icon { padding: 12px; } }`;
+const LIT = "::highlight(glossator) { background-color: #ffe066; color: #111; }";
+let sheets;
+
+/** Give a root its looks, by sheets that a policy against inline styles lets through. */
+export function dress(root) {
+	if (!root.adoptedStyleSheets) {
+		root.append(Object.assign(document.createElement("style"), { textContent: LOOK }));
+		return;
+	}
+	sheets ??= [LOOK, LIT].map((rules) => {
+		const sheet = new CSSStyleSheet();
+		sheet.replaceSync(rules);
+		return sheet;
+	});
+	root.adoptedStyleSheets = [sheets[0]];
+	if (!document.adoptedStyleSheets.includes(sheets[1])) document.adoptedStyleSheets = [...document.adoptedStyleSheets, sheets[1]];
+}
