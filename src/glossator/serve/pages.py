@@ -41,7 +41,8 @@ def book_page(document: Document, contents: Sequence[Entry]) -> str:
     )
     return _page(
         document.title,
-        f'<nav aria-label="Contents"><p><a href="/">Ask the book</a></p>{_contents(contents, document.document_id)}</nav>'
+        f'<nav aria-label="Contents"><p><a href="/">Ask the book</a></p>'
+        f"{_contents(contents, document.document_id)}</nav>"
         f'<main><article>{"".join(_blocks(document))}</article><p class="turns">{turns}</p></main>{_CHAT}',
         "reading",
     )
@@ -86,7 +87,7 @@ def _contents(contents: Sequence[Entry], here: str = "") -> str:
     out = []
     for above, group in groupby(contents, key=lambda entry: entry.chapters[:-1]):
         items = "".join(_item(entry, current=entry.document_id == here) for entry in group)
-        out.append(f'{f"<p class=part>{escape(above[-1])}</p>" if above else ""}<ul>{items}</ul>')
+        out.append(f"{f'<p class=part>{escape(above[-1])}</p>' if above else ''}<ul>{items}</ul>")
     return "".join(out)
 
 

@@ -25,11 +25,10 @@ export function exchange(turn, chat) {
 			? bar(make("button", { onclick: () => chat.ask(question) }, say("wholeBook")))
 			: make("div", { part: "answer" }, markdown(text, marks(turn, chat), { name: say("copy"), done: say("copied") })),
 		about.low_confidence && note(say("lowConfidence")),
-		state === "stopped" && note(say("stopped")),
 		turn.trouble && trouble(turn, chat),
 		places(turn.sources, "sources", "ol", chat),
 		places(about.suggestions, "near", "ul", chat),
-		about.withheld > 0 && make("details.note", {}, make("summary", {}, say("withheld", about.withheld)), say("withheldWhy", about.withheld)),
+		about.withheld > 0 && make("details.note", {}, make("summary", {}, say("withheld", about.withheld)), say("withheldWhy")),
 		about.stored === false && note(say("notStored")),
 		turn.rated && note(say("thanks")),
 		about.receipt_id && !about.abstained && !turn.rated && bar(...["up", "down"].map((rating) => icon(rating, say(rating), () => chat.rate(turn, rating)))),

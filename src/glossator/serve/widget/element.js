@@ -140,18 +140,14 @@ class GlossatorChat extends HTMLElement {
 			await ask(this, body, stop.signal, (kind, data) => this.#hear(turn, kind, data));
 			turn.state = "done";
 		} catch (error) {
-			turn.state = error === STOPPED ? "stopped" : "failed";
-			if (error !== STOPPED) this.#fail(turn, error.kind ? error : new Trouble("failed"));
+			turn.state = "failed";
+			turn.trouble = error.kind ? error : new Trouble("failed");
+			turn.again = Date.now() + 1000 * turn.trouble.seconds;
+			this.#parts.live.textContent = this.say(turn.trouble.kind);
 		}
 		this.#stop = null;
 		this.#draw(turn);
 		this.#next();
-	}
-
-	#fail(turn, trouble) {
-		turn.trouble = trouble;
-		turn.again = Date.now() + 1000 * trouble.seconds;
-		this.#parts.live.textContent = this.say(trouble.kind);
 	}
 
 	#hear(turn, kind, { delta, sources, metadata }) {
@@ -186,7 +182,7 @@ class GlossatorChat extends HTMLElement {
 	async #restore() {
 		const session = this.#session;
 		try {
-			const { entries } = await (await call(this, `history/${session}`)).json();
+			const { entries } = await (await call(this, `history/${encodeURIComponent(session)}`)).json();
 			const { firstChild } = this.#parts.list;
 			for (const [at, { query, response, sources }] of entries.entries()) {
 				if (session !== this.#session) return;
@@ -211,19 +207,18 @@ class GlossatorChat extends HTMLElement {
 
 	#delete() {
 		const session = this.#session;
-		const { list, notices } = this.#parts;
+		const { notices } = this.#parts;
 		const sure = async () => {
 			this.#fresh();
-			const done = session && call(this, `agent/session/${session}`, { method: "DELETE" });
-			const failed = await Promise.resolve(done).catch((error) => error.kind !== "refused" && error.kind);
-			this.#notice(typeof failed === "string" ? failed : "deleted");
+			const gone = session ? call(this, `agent/session/${encodeURIComponent(session)}`, { method: "DELETE" }) : Promise.resolve();
+			const failed = await gone.then(() => "", (error) => error.kind.replace("refused", ""));
+			this.#notice(failed || "deleted");
 		};
 		const keep = () => notices.replaceChildren();
 		const button = (name, onclick) => make("button", { onclick }, this.say(name));
 		notices.replaceChildren(make("p", {}, this.say("deleteSure")), make("div.bar", {}, button("delete", sure), button("keep", keep)));
 		notices.querySelector("button").focus();
 		this.#toEnd();
-		return list;
 	}
 
 	#offer(found) {

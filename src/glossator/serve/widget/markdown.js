@@ -7,7 +7,7 @@ const FENCE = /^\s*(`{3,}|~{3,})/;
 const HEADING = /^\s{0,3}#{1,6}\s+(.*)$/;
 const QUOTE = /^\s{0,3}> ?/;
 const ITEM = /^(\s*)([-*+]|\d{1,9}[.)])\s+(.*)$/;
-const RULE = /^[\s|:-]*-[\s|:-]*$/;
+const RULE = /^[\s|:-]+$/;
 const DEEPEST = 8;
 
 /** The nodes of a text; `mark(number)` gives the node of a citation, `copy` the names of the button that copies code. */
@@ -34,7 +34,7 @@ function blocks(lines, tools, depth) {
 			out.append(make("blockquote", { dir: "auto" }, blocks(inner, tools, depth + 1)));
 		} else if (ITEM.test(line) && depth < DEEPEST) {
 			out.append(list(until((next) => !ITEM.test(next) && !/^\s+\S/.test(next)), tools, depth));
-		} else if (line.includes("|") && RULE.test(lines[end] ?? "")) {
+		} else if (line.includes("|") && RULE.test(lines[end]) && lines[end].includes("-")) {
 			out.append(table(until((next) => !next.includes("|")), tools));
 		} else {
 			const starts = (next) => !next.trim() || [FENCE, ITEM, HEADING, QUOTE].some((kind) => kind.test(next));
@@ -47,7 +47,7 @@ function blocks(lines, tools, depth) {
 function code(text, copy) {
 	const done = () => (button.textContent = copy.done);
 	const button = make("button.copy", { onclick: () => navigator.clipboard.writeText(text).then(done) }, copy.name);
-	return make("div.code", {}, navigator.clipboard && button, make("pre", { tabindex: 0, dir: "ltr" }, make("code", {}, text)));
+	return make("div", {}, navigator.clipboard && button, make("pre", { tabindex: 0, dir: "ltr" }, make("code", {}, text)));
 }
 
 function list(lines, tools, depth) {

@@ -77,7 +77,7 @@ async function* events(reader, quiet) {
 		const parts = (held + decoder.decode(value, { stream: true })).split(/\r?\n\r?\n/);
 		held = parts.pop();
 		for (const part of parts) {
-			const event = Object.fromEntries([...part.matchAll(/^(event|id|data): ?(.*)$/gm)].map(([, name, value]) => [name, value]));
+			const event = Object.fromEntries(part.split(/\r?\n/).map((line) => line.split(/: ?(.*)/s)));
 			if (event.data) yield { ...event, data: JSON.parse(event.data) };
 		}
 	}

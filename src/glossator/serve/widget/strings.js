@@ -2,7 +2,7 @@
 export const strings = {
 	en: {
 		title: "Ask the book",
-		greeting: "Ask anything about this book. Every sentence of an answer is checked against the page that it cites.",
+		greeting: "Ask about this book. Every sentence of an answer is checked against the page it cites.",
 		close: "Close",
 		fresh: "New conversation",
 		delete: "Delete conversation",
@@ -25,7 +25,7 @@ export const strings = {
 		supported: "checked: the source says so",
 		flagged: "not confirmed by the source",
 		withheld: "{n} left out",
-		withheldWhy: "Sentences that the sources do not support are not shown. Left out here: {n}.",
+		withheldWhy: "Sentences that the sources do not support are not shown.",
 		near: "Nearest sections",
 		lowConfidence: "Not certain: the book says little about this.",
 		degraded: "The language model cannot be reached; these are the book’s own words.",
@@ -41,8 +41,8 @@ export const strings = {
 		up: "Helpful",
 		down: "Not helpful",
 		thanks: "Thank you.",
-		noStorage: "This browser keeps nothing for this site: the conversation is gone when you leave the page.",
-		stopped: "Stopped. What stands here is checked.",
+		noStorage: "Nothing is kept in this browser: the conversation is gone when you leave the page.",
+		stopped: "Stopped.",
 		retry: "Try again",
 		retryIn: "Try again in {n} s",
 		offline: "You are offline. Try again once you are connected.",
@@ -54,17 +54,16 @@ export const strings = {
 		slow: "This took too long.",
 		failed: "Something went wrong on the server.",
 		refused: "This cannot be asked.",
-		interrupted: "The connection broke off. What stands here is checked; the end is missing.",
+		interrupted: "The connection broke off; the end of the answer is missing.",
 	},
 };
-const LOADED = { ur: () => import("./widget/ur.js") };
 const RIGHT_TO_LEFT = /^(ar|fa|he|ps|sd|ur)\b/;
 
 /** The words of a language, English where it lacks some; `later` is called when they come from a file of their own. */
 export function wordsOf(language, later) {
 	const name = (language || "en").toLowerCase();
 	const short = name.split("-")[0];
-	if (LOADED[short] && !strings[short]) LOADED[short]().then((file) => later((strings[short] = file.default)));
+	if (short === "ur" && !strings.ur) import("./widget/ur.js").then((file) => later((strings.ur = file.default)));
 	const words = { ...strings.en, ...strings[short], ...strings[name] };
 	const say = (key, n) => words[key].replace("{n}", n);
 	return { say, lang: name, dir: RIGHT_TO_LEFT.test(name) ? "rtl" : "ltr" };

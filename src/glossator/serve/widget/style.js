@@ -11,7 +11,7 @@ position: fixed; z-index: var(--layer); font: var(--font); color: var(--ink); co
 * { box-sizing: border-box; }
 button, textarea { font: inherit; color: inherit; background: var(--ground); border: 1px solid var(--line); border-radius: 8px; }
 button { cursor: pointer; padding: 4px 10px; }
-button:disabled { cursor: default; color: var(--soft); }
+button:disabled { color: var(--soft); }
 button:hover:enabled { filter: brightness(.93); }
 :focus-visible { outline: 2px solid var(--link); outline-offset: 1px; }
 a, .mark { color: var(--link); }
@@ -32,16 +32,15 @@ h2 { flex: 1; margin: 0; font-size: 16px; }
 .message { content-visibility: auto; contain-intrinsic-size: auto 90px; margin-bottom: 14px; overflow-wrap: anywhere; }
 p, ul, ol, blockquote, pre, table { margin: 0 0 8px; }
 .question { background: var(--shade); border-radius: 12px; padding: 8px 12px; margin: 0 0 8px; margin-inline-start: 32px; white-space: pre-wrap; }
-.note, .label, .sources, .card, pre, table, .quote { font-size: 13px; }
 .note, .label, .quote { color: var(--soft); }
+.note, .label, .quote, .sources, .card, pre, table { font-size: 13px; }
 .label { font-weight: 600; }
 .quote, .trouble { border-inline-start: 3px solid var(--accent); padding-inline-start: 10px; }
 .quote { max-height: 4.5em; overflow: auto; white-space: pre-wrap; }
 .trouble { border-color: var(--bad); }
 .mark { font-size: 12px; font-weight: 600; padding: 0 4px; border: 0; border-radius: 4px; background: var(--shade); text-decoration: none; vertical-align: 2px; }
-.code { position: relative; }
-.copy { position: absolute; top: 4px; right: 4px; font-size: 12px; padding: 2px 8px; }
-pre { overflow: auto; background: var(--shade); border-radius: 8px; padding: 10px; }
+.copy { float: right; font-size: 12px; }
+pre { clear: both; overflow: auto; background: var(--shade); padding: 10px; }
 .table { overflow-x: auto; }
 table { border-collapse: collapse; }
 th, td { border: 1px solid var(--line); padding: 3px 8px; text-align: start; }
@@ -54,7 +53,7 @@ textarea { flex: 1; resize: none; padding: 8px 10px; border-color: var(--soft); 
 .panel, .left > .panel { inset: 0; width: auto; height: auto; border: 0; border-radius: 0; }
 textarea { font-size: 16px; } .icon { padding: 12px; } }`;
 const LIT = "::highlight(glossator) { background-color: #ffe066; color: #111; }";
-let sheets;
+let looks, lit;
 
 /** Give a root its looks, by sheets that a policy against inline styles lets through. */
 export function dress(root) {
@@ -62,11 +61,12 @@ export function dress(root) {
 		root.append(Object.assign(document.createElement("style"), { textContent: LOOK }));
 		return;
 	}
-	sheets ??= [LOOK, LIT].map((rules) => {
-		const sheet = new CSSStyleSheet();
-		sheet.replaceSync(rules);
-		return sheet;
-	});
-	root.adoptedStyleSheets = [sheets[0]];
-	if (!document.adoptedStyleSheets.includes(sheets[1])) document.adoptedStyleSheets = [...document.adoptedStyleSheets, sheets[1]];
+	const sheet = (rules) => {
+		const made = new CSSStyleSheet();
+		made.replaceSync(rules);
+		return made;
+	};
+	looks ??= sheet(LOOK);
+	root.adoptedStyleSheets = [looks];
+	if (!lit) document.adoptedStyleSheets = [...document.adoptedStyleSheets, (lit = sheet(LIT))];
 }
