@@ -386,6 +386,18 @@ async def test_a_token_opens_from_its_page_alone(client: httpx.AsyncClient, guar
     assert (await client.get(CHEAP, headers=bearing(made, Referer=f"{PAGE}/"))).status_code == 401
 
 
+async def test_a_page_of_the_servers_own_origin_reads_without_saying_where_it_comes_from(
+    client: httpx.AsyncClient, guarded: Guarded
+) -> None:
+    own = str(client.base_url).rstrip("/")
+    made = await token(client, guarded.write, origin=own)
+    browsers = {"Sec-Fetch-Site": "same-origin"}
+    assert (await client.get(CHEAP, headers=bearing(made, **browsers))).status_code == 200
+    assert (await client.get(CHEAP, headers=bearing(made, **browsers, Origin=OTHER_PAGE))).status_code == 401
+    assert (await client.get(CHEAP, headers=bearing(made, **browsers, Host="other.example"))).status_code == 401
+    assert (await client.get(CHEAP, headers=bearing(made, **{"Sec-Fetch-Site": "cross-site"}))).status_code == 401
+
+
 async def test_a_token_reads_and_writes_and_no_more(client: httpx.AsyncClient, guarded: Guarded) -> None:
     sent = bearing(await token(client, guarded.write), Origin=PAGE)
     assert (await client.post("/ask", json=ASKING["/ask"], headers=sent)).status_code == 200

@@ -34,9 +34,16 @@ class Access:
             request = HTTPConnection(scope)
             context = context_of(request)
             if scope["path"] not in PUBLIC:
-                context.caller = self.keys.caller(_presented(request), request.headers.get("origin"))
+                context.caller = self.keys.caller(_presented(request), _origin(request))
                 context.caller.need(_needed(scope["method"], scope["path"]))
         await self.app(scope, receive, send)
+
+
+def _origin(request: HTTPConnection) -> str | None:
+    """Where the asking page comes from; browsers do not say so when they read from the page's own origin."""
+    if request.headers.get("sec-fetch-site") == "same-origin" and "origin" not in request.headers:
+        return f"{request.url.scheme}://{request.headers.get('host', '')}"
+    return request.headers.get("origin")
 
 
 def _presented(request: HTTPConnection) -> str:

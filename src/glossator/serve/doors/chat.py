@@ -128,6 +128,9 @@ class HistoryEntry(BaseModel):
     query: str
     response: str
     sources: list[SourceCitation]
+    metadata: dict[str, Any] | None = Field(
+        None, description="What a stream tells about an answer, where `details` asks for it"
+    )
 
 
 class ConversationHistoryResponse(BaseModel):
@@ -203,9 +206,12 @@ def routes(desk: Desk) -> APIRouter:
 
         return await desk.stream(request, DOOR, begin, sources)
 
-    @router.get("/history/{session_id}", tags=["chat"])
+    @router.get("/history/{session_id}", tags=["chat"], response_model_exclude_none=True)
     async def history(
-        session_id: UUID4, request: Request, limit: Annotated[int, Query(ge=1, le=MAX_HISTORY)] = MAX_HISTORY
+        session_id: UUID4,
+        request: Request,
+        limit: Annotated[int, Query(ge=1, le=MAX_HISTORY)] = MAX_HISTORY,
+        details: Annotated[bool, Query(description="Quotes, verdicts and the rest of what a stream tells")] = False,
     ) -> ConversationHistoryResponse:
         """The latest exchanges of a session, oldest first."""
         found = await desk.parts.records.history(key_for(request, str(session_id)), limit)
@@ -215,6 +221,7 @@ def routes(desk: Desk) -> APIRouter:
                 query=exchange.question,
                 response=exchange.answer.text,
                 sources=_cited(exchange.answer),
+                metadata=more_about(exchange.answer) | {"mode": exchange.answer.mode} if details else None,
             )
             for exchange in found.exchanges
         ]

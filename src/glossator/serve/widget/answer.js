@@ -11,11 +11,12 @@ const placeOf = ({ title, section }) => (section && section !== title ? `${title
 export function exchange(turn, chat) {
 	const { say } = chat;
 	const { state, about = {}, text, question } = turn;
-	const chosen = turn.selection && about.mode;
+	const chosen = about.mode === "selected_text";
 	const missing = chosen && about.abstained;
 	return [
 		turn.selection && make("blockquote.quote", { dir: "auto" }, turn.selection.slice(0, 600)),
-		make("div.question", { dir: "auto", part: "question" }, make("span.sight", {}, `${say("you")}: `), question),
+		make("span.sight", {}, `${say("you")}: `),
+		make("div.question", { dir: "auto", part: "question" }, question),
 		state === "waiting" && bar(say("waiting"), make("button", { onclick: () => chat.drop(turn) }, say("cancel"))),
 		state === "asked" && !text && note(say("thinking")),
 		text && make("span.sight", {}, `${say("book")}: `),
@@ -63,7 +64,7 @@ function marks({ sources = [], about, state }, chat) {
 }
 
 function card(source, verdict, say) {
-	const score = source.score != null && say("score", Math.round(100 * source.score));
+	const score = source.similarity_score && say("score", Math.round(100 * source.similarity_score));
 	const checked = verdict && say(verdict.status === "supported" ? "supported" : "flagged");
 	return [make("strong", {}, placeOf(source)), make("q", { dir: "auto" }, source.quote), note([score, checked].filter(Boolean).join(" · "))];
 }

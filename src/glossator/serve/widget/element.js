@@ -12,7 +12,7 @@ const AT_ONCE = 5;
 const STOPPED = new Trouble("stopped");
 
 class GlossatorChat extends HTMLElement {
-	static observedAttributes = ["title", "greeting", "lang", "accent", "position"];
+	static observedAttributes = ["title", "greeting", "lang", "accent", "position", "token"];
 	static strings = strings;
 	#turns = [];
 	#selection = "";
@@ -22,6 +22,7 @@ class GlossatorChat extends HTMLElement {
 	#stop;
 	#page;
 	#parts;
+	#follows = true;
 
 	connectedCallback() {
 		this.#page = new AbortController();
@@ -29,7 +30,7 @@ class GlossatorChat extends HTMLElement {
 		watchSelection((found) => this.#offer(found), this.#page.signal);
 		this.#session = this.#keep("localStorage");
 		if (this.#keep("sessionStorage") && !this.#isSheet()) this.#show(true);
-		if (this.#session) this.#restore();
+		this.#restore();
 		if (!document.fragmentDirective) show(pointedAt(location));
 	}
 
@@ -42,7 +43,8 @@ class GlossatorChat extends HTMLElement {
 		if (name === "title" && value) {
 			this.#title = value;
 			this.removeAttribute("title"); // or the browser shows it wherever the pointer rests
-		} else if (this.#parts) this.#build();
+		} else if (this.#parts && name === "token") this.#restore();
+		else if (this.#parts) this.#build();
 	}
 
 	get endpoint() {
@@ -99,11 +101,12 @@ class GlossatorChat extends HTMLElement {
 			card.replaceChildren(...content());
 			card.hidden = false;
 			card.onclick = () => node.click();
+			card.onmouseleave = close;
 			const at = node.getBoundingClientRect();
 			const above = at.top - card.offsetHeight - 6;
 			this.#place(card, Math.min(at.left, innerWidth - card.offsetWidth - 8), above > 8 ? above : at.bottom + 6);
 		};
-		const close = () => (card.hidden = true);
+		const close = (event) => (card.hidden = !card.contains(event.relatedTarget));
 		node.setAttribute("aria-describedby", "card");
 		for (const name of ["mouseenter", "focus"]) node.addEventListener(name, open);
 		for (const name of ["mouseleave", "blur"]) node.addEventListener(name, close);
@@ -155,12 +158,10 @@ class GlossatorChat extends HTMLElement {
 			turn.text += delta;
 			this.#parts.live.textContent = delta;
 		} else if (kind === "sources") {
-			turn.about = metadata;
-			turn.sources = metadata.citations.map((cited, at) => ({ ...read(sources[at] ?? {}), quote: cited.quote }));
+			Object.assign(turn, told(sources, metadata));
 			this.#remember(metadata.session_id ?? this.#session);
 		} else return;
 		this.#draw(turn);
-		this.#toEnd();
 	}
 
 	#remember(session) {
@@ -181,12 +182,13 @@ class GlossatorChat extends HTMLElement {
 
 	async #restore() {
 		const session = this.#session;
+		if (!session || this.#turns.length) return;
 		try {
-			const { entries } = await (await call(this, `history/${encodeURIComponent(session)}`)).json();
+			const { entries } = await (await call(this, `history/${encodeURIComponent(session)}?details=true`)).json();
 			const { firstChild } = this.#parts.list;
-			for (const [at, { query, response, sources }] of entries.entries()) {
+			for (const [at, { query, response, sources, metadata }] of entries.entries()) {
 				if (session !== this.#session) return;
-				const turn = { question: query, text: response, sources: sources.map(read), state: "done" };
+				const turn = { question: query, text: response, state: "done", ...told(sources, metadata) };
 				this.#turns.splice(at, 0, turn);
 				this.#draw(turn, firstChild);
 				if (at % AT_ONCE === 0) await new Promise((resolve) => setTimeout(resolve));
@@ -284,8 +286,10 @@ class GlossatorChat extends HTMLElement {
 		);
 		const launcher = make("button.launcher", { part: "launcher", hidden: !closed, onclick: () => this.open() }, name);
 		const offer = make("button.offer", { part: "offer", hidden: true, onclick: () => this.#take(), onpointerdown: (event) => event.preventDefault() }, say("askSelection"));
-		const card = make("div.card", { role: "tooltip", id: "card", part: "card", hidden: true, dir: "auto" });
+		const card = make("div.card", { role: "tooltip", id: "card", part: "card", hidden: true, dir: "auto", onmousedown: (event) => event.preventDefault() });
 		const live = make("div.sight", { "aria-live": "polite" });
+		log.onscroll = () => (this.#follows = log.scrollTop + log.clientHeight > log.scrollHeight - 40);
+		new ResizeObserver(() => this.#follows && this.#toEnd()).observe(list);
 		const side = this.getAttribute("position") === "left" ? "div.left" : "div";
 		root.replaceChildren(make(side, { lang, dir, onkeydown: (event) => this.#key(event) }, offer, launcher, panel, card, live));
 		dress(root);
@@ -309,9 +313,11 @@ class GlossatorChat extends HTMLElement {
 		this.#toEnd();
 	}
 
+	/** Show the end of the log, and go on showing it until the reader scrolls elsewhere. */
 	#toEnd() {
 		const { log } = this.#parts;
-		requestAnimationFrame(() => (log.scrollTop = log.scrollHeight));
+		log.scrollTop = log.scrollHeight;
+		this.#follows = true;
 	}
 
 	#key(event) {
@@ -332,7 +338,9 @@ class GlossatorChat extends HTMLElement {
 	}
 }
 
-/** A source as the server gives it, under the names used here. */
-const read = ({ source_url, title, section, similarity_score, snippet }) => ({ url: source_url, title, section, score: similarity_score, quote: snippet });
+/** What the server says about an answer, each citation with the source that it quotes. */
+function told(sources, about) {
+	return { about, sources: about.citations.map((cited, at) => ({ ...sources[at], url: sources[at]?.source_url, quote: cited.quote })) };
+}
 
 if (!customElements.get("glossator-chat")) customElements.define("glossator-chat", GlossatorChat);

@@ -22,7 +22,8 @@ export async function call(chat, path, { method = "GET", body, headers = {}, sig
 	});
 	if (response.ok) return response;
 	const said = await response.json().catch(() => null);
-	const kind = KINDS[response.status] ?? (response.status < 500 ? "refused" : "failed");
+	const long = /TOO_LONG$/.test(said?.error_code) && "large";
+	const kind = KINDS[response.status] ?? (long || (response.status < 500 ? "refused" : "failed"));
 	const seconds = Math.min(3600, +response.headers.get("Retry-After") || 0);
 	throw new Trouble(kind, seconds, kind === "refused" ? String(said?.message ?? "").slice(0, 500) : "");
 }

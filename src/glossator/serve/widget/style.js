@@ -31,6 +31,7 @@ h2 { flex: 1; margin: 0; font-size: 16px; }
 .log { flex: 1; overflow-y: auto; padding: 12px 14px; overscroll-behavior: contain; }
 .message { content-visibility: auto; contain-intrinsic-size: auto 90px; margin-bottom: 14px; overflow-wrap: anywhere; }
 p, ul, ol, blockquote, pre, table { margin: 0 0 8px; }
+ul, ol { padding-inline: 22px; }
 .question { background: var(--shade); border-radius: 12px; padding: 8px 12px; margin: 0 0 8px; margin-inline-start: 32px; white-space: pre-wrap; }
 .note, .label, .quote { color: var(--soft); }
 .note, .label, .quote, .sources, .card, pre, table { font-size: 13px; }
