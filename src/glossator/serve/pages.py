@@ -12,6 +12,10 @@ from glossator.store.documents import Entry
 
 _SAFE_SCHEMES = ("http://", "https://", "file://", "/")
 _CHAT = '<glossator-chat local></glossator-chat><script type="module" src="/widget.js"></script>'
+_AROUND = {
+    BlockKind.ITEM: "<ul>{}</ul>",
+    BlockKind.ROW: '<div class="wide" tabindex="0"><table>{}</table></div>',
+}
 _COVER = (
     "<h1>Ask the book</h1><p>Read it here, and ask while you read: with the button in the corner, or by selecting a few"
     " lines and asking about just these. Every sentence of an answer is checked against the page that it cites, and the"
@@ -115,8 +119,7 @@ def _blocks(document: Document) -> Iterator[str]:
         yield f'<h1 dir="auto">{escape(document.title)}</h1>'
     for kind, group in groupby(document.blocks, key=lambda block: block.kind):
         rendered = "".join(_block(document.text[b.start : b.end], b) for b in group)
-        wrapper = {BlockKind.ITEM: "ul", BlockKind.ROW: "table"}.get(kind)
-        yield f"<{wrapper}>{rendered}</{wrapper}>" if wrapper else rendered
+        yield _AROUND.get(kind, "{}").format(rendered)
 
 
 def _block(text: str, block: Block) -> str:

@@ -103,8 +103,8 @@ class GlossatorChat extends HTMLElement {
 			card.onclick = () => node.click();
 			card.onmouseleave = close;
 			const at = node.getBoundingClientRect();
-			const above = at.top - card.offsetHeight - 6;
-			this.#place(card, Math.min(at.left, innerWidth - card.offsetWidth - 8), above > 8 ? above : at.bottom + 6);
+			const above = at.top - card.offsetHeight;
+			this.#place(card, Math.min(at.left, innerWidth - card.offsetWidth - 8), above > 8 ? above : at.bottom);
 		};
 		const close = (event) => (card.hidden = !card.contains(event.relatedTarget));
 		node.setAttribute("aria-describedby", "card");
@@ -126,6 +126,7 @@ class GlossatorChat extends HTMLElement {
 	#show(open) {
 		const { panel, launcher, card } = this.#parts;
 		panel.hidden = !open;
+		this.toggleAttribute("open", open);
 		launcher.hidden = open;
 		card.hidden = true;
 		this.#keep("sessionStorage", open ? "open" : "");
@@ -271,7 +272,7 @@ class GlossatorChat extends HTMLElement {
 		this.say = say;
 		const send = (event) => event.key === "Enter" && !event.shiftKey && !event.isComposing && this.#submit(event);
 		const field = make("textarea", { rows: 1, maxlength: 32_000, dir: "auto", "aria-label": say("question"), placeholder: say("question"), part: "input", onkeydown: send });
-		const stop = make("button.stop", { onclick: () => this.#stop?.abort(STOPPED) }, say("stop"));
+		const stop = make("button.stop", { hidden: !this.#stop, onclick: () => this.#stop?.abort(STOPPED) }, say("stop"));
 		const chosen = make("div");
 		const list = make("div");
 		const notices = make("div.note", { role: "status" });

@@ -45,7 +45,8 @@ pre { clear: both; overflow: auto; background: var(--shade); padding: 10px; }
 .table { overflow-x: auto; }
 table { border-collapse: collapse; }
 th, td { border: 1px solid var(--line); padding: 3px 8px; text-align: start; }
-.card { z-index: 1; max-width: min(340px, 100vw - 24px); padding: 10px 12px; }
+.card, .offer { z-index: 1; }
+.card { max-width: min(340px, 100vw - 24px); padding: 10px 12px; }
 q { display: block; max-height: 9em; overflow: auto; margin: 4px 0; }
 form { border-top: 1px solid var(--line); padding: 10px 14px; }
 textarea { flex: 1; resize: none; padding: 8px 10px; border-color: var(--soft); field-sizing: content; max-height: 9em; }
