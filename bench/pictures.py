@@ -10,8 +10,9 @@ import subprocess
 import sys
 from pathlib import Path
 
-from common import CACHE, ROOT
 from playwright.sync_api import Browser, Page, sync_playwright
+
+from common import CACHE, ROOT
 from serve import server
 
 PORT = 18_085
