@@ -80,7 +80,7 @@ class GlossatorChat extends HTMLElement {
 
 	drop(turn) {
 		this.#turns = this.#turns.filter((other) => other !== turn);
-		turn.node.remove();
+		this.#change(() => turn.node.remove());
 	}
 
 	async rate(turn, rating) {
@@ -155,7 +155,7 @@ class GlossatorChat extends HTMLElement {
 	}
 
 	#hear(turn, kind, { delta, sources, metadata }) {
-		if (kind === "delta") {
+		if (kind === "delta" && delta?.trim) {
 			turn.text += delta;
 			this.#parts.live.textContent = delta;
 		} else if (kind === "sources") {
@@ -217,7 +217,7 @@ class GlossatorChat extends HTMLElement {
 			const failed = await gone.then(() => "", (error) => error.kind.replace("refused", ""));
 			this.#notice(failed || "deleted");
 		};
-		const keep = () => notices.replaceChildren();
+		const keep = () => this.#change(() => notices.replaceChildren());
 		const button = (name, onclick) => make("button", { onclick }, this.say(name));
 		notices.replaceChildren(make("p", {}, this.say("deleteSure")), make("div.bar", {}, button("delete", sure), button("keep", keep)));
 		notices.querySelector("button").focus();
@@ -271,28 +271,30 @@ class GlossatorChat extends HTMLElement {
 		const name = this.#title || say("title");
 		this.say = say;
 		const send = (event) => event.key === "Enter" && !event.shiftKey && !event.isComposing && this.#submit(event);
-		const field = make("textarea", { rows: 1, maxlength: 32_000, dir: "auto", "aria-label": say("question"), placeholder: say("question"), part: "input", onkeydown: send });
+		const question = say("question");
+		const field = make("textarea", { rows: 1, maxlength: 32_000, dir: "auto", "aria-label": question, placeholder: question, part: "input", onkeydown: send });
 		const stop = make("button.stop", { hidden: !this.#stop, onclick: () => this.#stop?.abort(STOPPED) }, say("stop"));
 		const chosen = make("div");
 		const list = make("div");
 		const notices = make("div.note", { role: "status" });
 		const log = make("div.log", { tabindex: 0, role: "region", "aria-label": name, part: "log" }, make("p.note", { dir: "auto" }, this.getAttribute("greeting") ?? say("greeting")), list, notices);
 		const submit = make("button.send", { part: "send", onclick: (event) => this.#submit(event) }, say("send"));
+		const card = make("div.card", { role: "tooltip", id: "card", part: "card", hidden: true, dir: "auto", onmousedown: (event) => event.preventDefault() });
 		const panel = make(
 			"section.panel",
 			{ role: "dialog", "aria-label": name, part: "panel", hidden: closed },
 			make("header", { part: "header" }, make("h2", { dir: "auto" }, name), icon("fresh", say("fresh"), () => this.#fresh()), icon("delete", say("delete"), () => this.#delete()), icon("close", say("close"), () => this.close())),
 			log,
 			make("form", { onsubmit: (event) => event.preventDefault() }, chosen, make("div.compose", {}, field, stop, submit)),
+			card,
 		);
 		const launcher = make("button.launcher", { part: "launcher", hidden: !closed, onclick: () => this.open() }, name);
 		const offer = make("button.offer", { part: "offer", hidden: true, onclick: () => this.#take(), onpointerdown: (event) => event.preventDefault() }, say("askSelection"));
-		const card = make("div.card", { role: "tooltip", id: "card", part: "card", hidden: true, dir: "auto", onmousedown: (event) => event.preventDefault() });
 		const live = make("div.sight", { "aria-live": "polite" });
 		log.onscroll = () => (this.#follows = log.scrollTop + log.clientHeight > log.scrollHeight - 40);
 		new ResizeObserver(() => this.#follows && this.#toEnd()).observe(list);
-		const side = this.getAttribute("position") === "left" ? "div.left" : "div";
-		root.replaceChildren(make(side, { lang, dir, onkeydown: (event) => this.#key(event) }, offer, launcher, panel, card, live));
+		const side = this.getAttribute("position") === "left" ? "div.root.left" : "div.root";
+		root.replaceChildren(make(side, { lang, dir, onkeydown: (event) => this.#key(event) }, offer, launcher, panel, live));
 		dress(root);
 		if (this.hasAttribute("accent")) this.style.setProperty("--accent", this.getAttribute("accent"));
 		this.#parts = { field, stop, chosen, list, notices, log, panel, launcher, offer, card, live };
@@ -303,8 +305,17 @@ class GlossatorChat extends HTMLElement {
 	#draw(turn, before = null) {
 		if (!this.#turns.includes(turn)) return;
 		turn.node ??= this.#parts.list.insertBefore(make("div.message", { part: "message" }), before);
-		turn.node.replaceChildren(...exchange(turn, this));
-		this.#parts.stop.hidden = !this.#stop;
+		this.#change(() => {
+			turn.node.replaceChildren(...exchange(turn, this));
+			this.#parts.stop.hidden = !this.#stop;
+		});
+	}
+
+	/** Change what is shown; the keyboard stays in the panel where what it was on has gone. */
+	#change(act) {
+		const { activeElement } = this.shadowRoot;
+		act();
+		if (activeElement && !activeElement.getClientRects().length) this.#parts.log.focus();
 	}
 
 	#notice(key) {

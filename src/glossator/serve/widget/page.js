@@ -9,8 +9,7 @@ export function watchSelection(changed, signal) {
 		clearTimeout(timer);
 		timer = setTimeout(() => changed(selected()), 150);
 	};
-	for (const name of ["selectionchange", "pointerup"]) document.addEventListener(name, look, { signal });
-	for (const name of ["scroll", "resize"]) window.addEventListener(name, look, { signal, passive: true });
+	for (const name of ["selectionchange", "pointerup", "scroll"]) document.addEventListener(name, look, { signal, passive: true });
 }
 
 function selected() {

@@ -48,9 +48,9 @@ export async function ask(chat, body, stop, on) {
 			throw new Trouble("interrupted");
 		} catch (error) {
 			if (stop.aborted) throw stop.reason;
-			const broken = !error.kind || /interrupted|unreachable/.test(error.kind);
-			if (!broken || !last) throw error;
-			if (attempt === RESUMES) throw new Trouble("interrupted");
+			const broken = !error.kind || error.kind === "interrupted" || (last && error.kind === "unreachable");
+			if (!broken) throw error;
+			if (!last || attempt === RESUMES) throw new Trouble("interrupted");
 			await new Promise((resolve) => setTimeout(resolve, 300 * 2 ** attempt));
 		} finally {
 			stop.removeEventListener("abort", abort);
