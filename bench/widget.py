@@ -7,8 +7,9 @@ import json
 import shutil
 import statistics
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import httpx
 from playwright.sync_api import Browser, Page, sync_playwright
@@ -16,6 +17,7 @@ from playwright.sync_api import Browser, Page, sync_playwright
 from common import CACHE, ROOT, SETS, indexed, questions
 from serve import server
 
+Event = dict[str, Any]
 LOADS = 10
 ASKED = 20
 EXCHANGES = 100
@@ -72,39 +74,52 @@ def chromium() -> Iterator[Browser]:
         browser.close()
 
 
+@contextmanager
+def traced(browser: Browser, page: Page) -> Iterator[list[Event]]:
+    """What the page's main thread does meanwhile: what lies within something else of the list is left out."""
+    found: list[Event] = []
+    browser.start_tracing(page=page, categories=["devtools.timeline", "toplevel", "v8"])
+    yield found
+    told = json.loads(browser.stop_tracing())["traceEvents"]
+    main = {event["tid"] for event in told if event.get("args", {}).get("name") == "CrRendererMain"}
+    found += sorted((e for e in told if e.get("ph") == "X" and e["tid"] in main), key=lambda event: event["ts"])
+
+
+def processor_times(events: list[Event], kind: Callable[[Event], bool]) -> list[float]:
+    """Milliseconds that the processor spent on events of a kind, without those within one another."""
+    times, end = [], 0.0
+    for event in filter(kind, events):
+        if event["ts"] >= end:
+            times.append(event.get("tdur", event["dur"]) / 1000)
+            end = event["ts"] + event["dur"]
+    return times
+
+
+def is_script(event: Event) -> bool:
+    """Whether the script did it; the module is the only one of the page, and its evaluation does not name it."""
+    return event["name"] == "v8.evaluateModule" or "/widget.js" in json.dumps(event.get("args"))
+
+
+def is_task(event: Event) -> bool:
+    return str(event["name"]).endswith("RunTask")
+
+
 def script_time(browser: Browser, address: str) -> float:
     """Milliseconds of the main thread for reading and running the script, its element made and shown included."""
     page = browser.new_context().new_page()
-    browser.start_tracing(page=page, categories=["devtools.timeline", "v8", "disabled-by-default-v8.compile"])
-    page.goto(address)
-    page.locator("glossator-chat .launcher").wait_for()
-    traced = json.loads(browser.stop_tracing())["traceEvents"]
+    with traced(browser, page) as events:
+        page.goto(address)
+        page.locator("glossator-chat .launcher").wait_for()
     page.context.close()
-    ours = [event for event in traced if event.get("ph") == "X" and "/widget.js" in json.dumps(event.get("args"))]
-    main = {event["tid"] for event in traced if event.get("args", {}).get("name") == "CrRendererMain"}
-    spans = sorted((event["ts"], event["ts"] + event.get("dur", 0)) for event in ours if event["tid"] in main)
-    return union(spans) / 1000
+    return sum(processor_times(events, is_script))
 
 
-def union(spans: list[tuple[float, float]]) -> float:
-    """How much is covered by spans that may lie within each other."""
-    covered, end = 0.0, 0.0
-    for start, stop in spans:
-        covered += max(0.0, stop - max(start, end))
-        end = max(end, stop)
-    return covered
-
-
-def opened(browser: Browser, address: str, session: str = "") -> Page:
-    """A page with its chat open, and an earlier conversation where one is named."""
+def new_page(browser: Browser, address: str, session: str = "") -> Page:
+    """A page whose chat will be open, with an earlier conversation where one is named."""
     page = browser.new_context(viewport={"width": 1280, "height": 800}).new_page()
+    name = json.dumps(f"glossator:{address}/")
     page.add_init_script(LONG_TASKS)
-    if session:
-        name = json.dumps(f"glossator:{address}/")
-        page.add_init_script(f"localStorage.setItem({name}, '{session}'); sessionStorage.setItem({name}, 'open');")
-    page.goto(address)
-    if not session:
-        page.locator("glossator-chat .launcher").click()
+    page.add_init_script(f"sessionStorage.setItem({name}, 'open'); localStorage.setItem({name}, '{session}')")
     return page
 
 
@@ -121,10 +136,12 @@ def tell(what: str, times: list[float], limit: int) -> None:
     print(f"{what}: median {statistics.median(times):.0f} ms, max {max(times):.0f} ms (limit {limit} ms)", flush=True)
 
 
-def tell_long_tasks(what: str, page: Page) -> None:
+def tell_long_tasks(what: str, page: Page, events: list[Event]) -> None:
     tasks: list[float] = page.evaluate("long")
-    over = sum(task > LONG for task in tasks)
-    print(f"{what}: {over} long tasks, the longest {max(tasks, default=0):.0f} ms (limit {LONG} ms)", flush=True)
+    over, longest = sum(task > LONG for task in tasks), max(tasks, default=0)
+    work = max(processor_times(events, is_task))
+    print(f"{what}: {over} long tasks, the longest {longest:.0f} ms (limit {LONG} ms);", end=" ")
+    print(f"the most work in one task {work:.0f} ms", flush=True)
 
 
 def main() -> None:
@@ -136,16 +153,19 @@ def main() -> None:
     address = f"http://127.0.0.1:{port}"
     with server(CACHE / "index" / "sample", port, cache_answers="0"), chromium() as browser:
         tell(f"script on the main thread, {LOADS} loads", [script_time(browser, address) for _ in range(LOADS)], SCRIPT)
-        page = opened(browser, address)
+        page = new_page(browser, address)
+        page.goto(address)
         waits = [page.evaluate(FIRST_SENTENCE, question) for question in asked[:ASKED]]
         tell(f"Enter to the first checked sentence, {ASKED} questions", waits, FIRST)
-        session = conversation(address, (asked * EXCHANGES)[:EXCHANGES])
-        page = opened(browser, address, session)
-        page.locator("glossator-chat [part=message]").nth(EXCHANGES - 1).wait_for(state="attached")
-        page.wait_for_timeout(500)
-        tell_long_tasks(f"a conversation of {2 * EXCHANGES} messages restored", page)
-        height = page.evaluate(SCROLL)
-        tell_long_tasks(f"the same scrolled from top to bottom ({height:,} pixels)", page)
+        page = new_page(browser, address, conversation(address, (asked * EXCHANGES)[:EXCHANGES]))
+        with traced(browser, page) as events:
+            page.goto(address)
+            page.locator("glossator-chat [part=message]").nth(EXCHANGES - 1).wait_for(state="attached")
+            page.wait_for_timeout(500)
+        tell_long_tasks(f"a conversation of {2 * EXCHANGES} messages restored", page, events)
+        with traced(browser, page) as events:
+            height = page.evaluate(SCROLL)
+        tell_long_tasks(f"the same scrolled from top to bottom ({height:,} pixels)", page, events)
 
 
 if __name__ == "__main__":

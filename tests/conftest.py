@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Iterator
+from fcntl import LOCK_EX, flock
 from pathlib import Path
 
 import pytest
@@ -19,11 +21,16 @@ BOOK = ROOT / "book"
 
 @pytest.fixture(scope="session")
 def sample_data(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A data directory with the sample book in it; treat it as read-only."""
-    folder = tmp_path_factory.mktemp("sample") / "data"
-    with glossator.open(folder) as book:
-        book.ingest(BOOK, base_url="http://127.0.0.1:8000/book")
-    return folder
+    """A data directory with the sample book in it; treat it as read-only. One test process indexes it for all."""
+    own = tmp_path_factory.mktemp("sample")
+    shared = tmp_path_factory.getbasetemp().parent if "PYTEST_XDIST_WORKER" in os.environ else own
+    first = shared / "sample-book"
+    with (shared / "sample-book.lock").open("w") as lock:
+        flock(lock, LOCK_EX)
+        if not first.exists():
+            with glossator.open(first) as book:
+                book.ingest(BOOK, base_url="http://127.0.0.1:8000/book")
+    return Path(shutil.copytree(first, own / "data", symlinks=True))
 
 
 @pytest.fixture(scope="session")

@@ -26,6 +26,7 @@ from glossator.serve.app import create_app
 
 BASE = "http://127.0.0.1:8000/book"
 MOON = "What causes tides?"
+WIDGET = '<script type="module" src="/widget.js">'
 HOSTILE = "<script>alert('x')</script>\"><img src=x onerror=alert(1)>"
 TIDES = """# Tides
 
@@ -240,21 +241,21 @@ async def test_every_response_keeps_browsers_safe(client: httpx.AsyncClient, pat
 async def test_the_page_answers_with_links_to_the_words(client: httpx.AsyncClient) -> None:
     page = (await client.get("/", params={"q": MOON})).text
     assert "Tides are caused mainly by the gravity of the Moon." in page
-    assert f'href="{BASE}/tides#tides:~:text=Tides%20are%20caused' in page
-    assert f'<a href="{BASE}/tides">Tides</a>' in page
+    assert 'href="/book/tides#tides:~:text=Tides%20are%20caused' in page
+    assert '<a dir="auto" href="/book/tides">Tides</a>' in page
 
 
 @pytest.mark.parametrize("question", [HOSTILE, f"{MOON} {HOSTILE}"])
 async def test_a_hostile_question_is_shown_and_never_run(client: httpx.AsyncClient, question: str) -> None:
     page = (await client.get("/", params={"q": question})).text
-    assert not re.search(r"<script|<img", page)
+    assert re.findall(r"<script[^>]*>|<img", page) == [WIDGET]
     assert "&lt;script&gt;alert(&#x27;x&#x27;)&lt;/script&gt;&quot;&gt;&lt;img" in page
 
 
 async def test_a_hostile_book_is_shown_and_never_run(client: httpx.AsyncClient) -> None:
     for path in ("/book/evil", "/", "/?q=What+does+the+lighthouse+keeper+write%3F"):
         page = (await client.get(path)).text
-        assert "<script" not in page
+        assert re.findall(r"<script[^>]*>|<img", page) == [WIDGET]
         assert "&lt;script&gt;alert(&#x27;title&#x27;)" in page
     page = (await client.get("/book/evil")).text
     for place in ("heading", "text", "code", "cell"):

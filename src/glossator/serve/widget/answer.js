@@ -40,7 +40,7 @@ export function exchange(turn, chat) {
 function link(source, chat, kind, attributes, ...children) {
 	const url = source.url && safeUrl(source.url, chat.hasAttribute("local"));
 	const onclick = (event) => {
-		if (url && !isThisPage(url)) return;
+		if (url && !isThisPage(url)) return chat.going(url.href);
 		if (!show(url ? pointedAt(url) : [source.quote], url?.hash.slice(1).split(":~:")[0])) return;
 		event.preventDefault();
 		chat.lookAtPage();
@@ -71,7 +71,7 @@ function card(source, verdict, say) {
 
 function places(found, name, kind, chat) {
 	if (!found?.[0]?.url) return null;
-	const items = found.map((place) => make("li", { dir: "auto" }, link(place, chat, "place", {}, placeOf(place))));
+	const items = found.map((place) => make("li", { dir: "auto" }, link(place, chat, "place", {}, placeOf(place)), place.quote && `: ${place.quote.slice(0, 60)}…`));
 	return make("details.sources", { open: true }, make("summary", {}, chat.say(name)), make(kind, {}, ...items));
 }
 

@@ -1,7 +1,7 @@
 /** <glossator-chat>: ask the book from any page. docs/embed.md tells its attributes, variables and parts. */
 import { exchange } from "./answer.js";
-import { icon, make } from "./nodes.js";
-import { pointedAt, show, watchSelection } from "./page.js";
+import { icon, make, safeUrl } from "./nodes.js";
+import { isThisPage, pointedAt, show, watchSelection } from "./page.js";
 import { ask, call, Trouble } from "./stream.js";
 import { strings, wordsOf } from "./strings.js";
 import { dress } from "./style.js";
@@ -9,6 +9,7 @@ import { dress } from "./style.js";
 const LONGEST = 64_000;
 const SHORT = 20;
 const AT_ONCE = 5;
+const SETTLED = 700;
 const STOPPED = new Trouble("stopped");
 
 class GlossatorChat extends HTMLElement {
@@ -29,8 +30,12 @@ class GlossatorChat extends HTMLElement {
 		this.#build();
 		watchSelection((found) => this.#offer(found), this.#page.signal);
 		this.#session = this.#keep("localStorage");
-		if (this.#keep("sessionStorage") && !this.#isSheet()) this.#show(true);
-		this.#restore();
+		const going = this.#keep("sessionStorage");
+		const url = safeUrl(going);
+		if (going && !this.#isSheet()) this.#show(true);
+		// On a page that is still being drawn the browser would find the words in the restored answer.
+		if (url && isThisPage(url)) setTimeout(() => (show(pointedAt(url)), this.#restore()), SETTLED);
+		else this.#restore();
 		if (!document.fragmentDirective) show(pointedAt(location));
 	}
 
@@ -89,6 +94,11 @@ class GlossatorChat extends HTMLElement {
 		this.#draw(turn);
 	}
 
+	/** The reader goes to another page, which is to show the words. */
+	going(href) {
+		this.#keep("sessionStorage", href);
+	}
+
 	/** The reader goes to the page: out of its way. */
 	lookAtPage() {
 		this.#parts.card.hidden = true;
@@ -108,8 +118,8 @@ class GlossatorChat extends HTMLElement {
 		};
 		const close = (event) => (card.hidden = !card.contains(event.relatedTarget));
 		node.setAttribute("aria-describedby", "card");
-		for (const name of ["mouseenter", "focus"]) node.addEventListener(name, open);
-		for (const name of ["mouseleave", "blur"]) node.addEventListener(name, close);
+		node.onmouseenter = node.onfocus = open;
+		node.onmouseleave = node.onblur = close;
 		const tap = (event) => event.pointerType === "touch" && (event.preventDefault(), event.stopImmediatePropagation(), open());
 		node.addEventListener("click", tap, true);
 	}
@@ -285,7 +295,7 @@ class GlossatorChat extends HTMLElement {
 			{ role: "dialog", "aria-label": name, part: "panel", hidden: closed },
 			make("header", { part: "header" }, make("h2", { dir: "auto" }, name), icon("fresh", say("fresh"), () => this.#fresh()), icon("delete", say("delete"), () => this.#delete()), icon("close", say("close"), () => this.close())),
 			log,
-			make("form", { onsubmit: (event) => event.preventDefault() }, chosen, make("div.compose", {}, field, stop, submit)),
+			make("footer", {}, chosen, make("div.compose", {}, field, stop, submit)),
 			card,
 		);
 		const launcher = make("button.launcher", { part: "launcher", hidden: !closed, onclick: () => this.open() }, name);

@@ -33,8 +33,7 @@ export async function ask(chat, body, stop, on) {
 	let last = "";
 	for (let attempt = 0; ; attempt++) {
 		const quiet = new AbortController();
-		const abort = () => quiet.abort(stop.reason);
-		stop.addEventListener("abort", abort);
+		stop.onabort = () => quiet.abort(stop.reason);
 		try {
 			const headers = { Accept: "text/event-stream", ...(last && { "Last-Event-ID": last }) };
 			const given = { method: "POST", body, headers, signal: quiet.signal };
@@ -52,8 +51,6 @@ export async function ask(chat, body, stop, on) {
 			if (!broken) throw error;
 			if (!last || attempt === RESUMES) throw new Trouble("interrupted");
 			await new Promise((resolve) => setTimeout(resolve, 300 * 2 ** attempt));
-		} finally {
-			stop.removeEventListener("abort", abort);
 		}
 	}
 }

@@ -1,4 +1,6 @@
 /** How the chat looks. A page sets the variables of the first rule on `glossator-chat`, or styles its `::part(…)`s. */
+import { make } from "./nodes.js";
+
 const DARK = `--accent: #2f6fd0; --ground: #1b1f24; --ink: #e6e9ed; --soft: #a5adb8; --line: #3b424b; --shade: #2a3038;
 --link: #8db9ff; --bad: #ff8b8b; color-scheme: dark;`;
 const LOOK = `
@@ -50,21 +52,18 @@ th, td { border: 1px solid var(--line); padding: 3px 8px; text-align: start; }
 .card, .offer { z-index: 1; }
 .card { max-width: min(340px, 100vw - 24px); padding: 10px 12px; }
 q { display: block; max-height: 9em; }
-form { border-top: 1px solid var(--line); padding: 10px 14px; }
+footer { border-top: 1px solid var(--line); padding: 10px 14px; }
 textarea { flex: 1; resize: none; padding: 8px 10px; border-color: var(--soft); field-sizing: content; max-height: 9em; }
 .sight { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); white-space: nowrap; }
 @media (max-width: 767px) {
-.panel, .left > .panel { inset: 0; width: auto; height: auto; border: 0; border-radius: 0; }
+.root > .panel { inset: 0; width: auto; height: auto; border: 0; border-radius: 0; }
 textarea { font-size: 16px; } .icon { padding: 12px; } }`;
 const LIT = "::highlight(glossator) { background-color: #ffe066; color: #111; }";
 let looks, lit;
 
 /** Give a root its looks, by sheets that a policy against inline styles lets through. */
 export function dress(root) {
-	if (!root.adoptedStyleSheets) {
-		root.append(Object.assign(document.createElement("style"), { textContent: LOOK }));
-		return;
-	}
+	if (!root.adoptedStyleSheets) return root.append(make("style", {}, LOOK));
 	const sheet = (rules) => {
 		const made = new CSSStyleSheet();
 		made.replaceSync(rules);
