@@ -34,6 +34,7 @@ HEADERS = {
     ),
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "no-referrer",
+    "Cache-Control": "no-cache",
 }
 API_PAGES = ("/docs", "/redoc")
 """FastAPI's own pages, which load their scripts from elsewhere."""

@@ -125,8 +125,8 @@ class GlossatorChat extends HTMLElement {
 	}
 
 	#place(node, left, top) {
-		node.style.setProperty("left", `${Math.max(8, left)}px`);
-		node.style.setProperty("top", `${top}px`);
+		node.style.left = `${Math.max(8, left)}px`;
+		node.style.top = `${top}px`;
 	}
 
 	#isSheet() {
@@ -183,9 +183,9 @@ class GlossatorChat extends HTMLElement {
 	/** What the browser keeps for this book; null where it keeps nothing. */
 	#keep(kind, value) {
 		try {
-			if (value) globalThis[kind].setItem(`glossator:${this.endpoint}`, value);
-			else if (value === "") globalThis[kind].removeItem(`glossator:${this.endpoint}`);
-			return globalThis[kind].getItem(`glossator:${this.endpoint}`) ?? "";
+			if (value) window[kind].setItem(`glossator:${this.endpoint}`, value);
+			else if (value === "") window[kind].removeItem(`glossator:${this.endpoint}`);
+			return window[kind].getItem(`glossator:${this.endpoint}`) ?? "";
 		} catch {
 			return null;
 		}
@@ -277,6 +277,8 @@ class GlossatorChat extends HTMLElement {
 	#build() {
 		const root = this.shadowRoot ?? this.attachShadow({ mode: "open" });
 		const { say, lang, dir } = wordsOf(this.lang, () => this.#build());
+		const before = this.#parts?.field;
+		const focused = before && root.activeElement === before;
 		const closed = this.#parts?.panel.hidden ?? true;
 		const name = this.#title || say("title");
 		this.say = say;
@@ -304,12 +306,18 @@ class GlossatorChat extends HTMLElement {
 		log.onscroll = () => (this.#follows = log.scrollTop + log.clientHeight > log.scrollHeight - 40);
 		new ResizeObserver(() => this.#follows && this.#toEnd()).observe(list);
 		const side = this.getAttribute("position") === "left" ? "div.root.left" : "div.root";
-		root.replaceChildren(make(side, { lang, dir, onkeydown: (event) => this.#key(event) }, offer, launcher, panel, live));
+		const quiet = (event) => event.stopPropagation(); // a page's shortcuts are none of the chat's letters
+		root.replaceChildren(make(side, { lang, dir, onkeydown: (event) => this.#key(event), onkeyup: quiet, onkeypress: quiet }, offer, launcher, panel, live));
 		dress(root);
 		if (this.hasAttribute("accent")) this.style.setProperty("--accent", this.getAttribute("accent"));
 		this.#parts = { field, stop, chosen, list, notices, log, panel, launcher, offer, card, live };
 		this.#choose(this.#selection);
-		for (const turn of this.#turns) this.#draw(turn, null, (turn.node = null));
+		for (const turn of this.#turns) {
+			turn.node = null;
+			this.#draw(turn);
+		}
+		field.value = before?.value ?? "";
+		if (focused) field.focus();
 	}
 
 	#draw(turn, before = null) {
@@ -344,9 +352,9 @@ class GlossatorChat extends HTMLElement {
 
 	#key(event) {
 		const { panel, card } = this.#parts;
+		event.stopPropagation();
 		if (panel.hidden) return;
 		if (event.key === "Escape") {
-			event.stopPropagation();
 			if (card.hidden) this.close();
 			card.hidden = true;
 		} else if (event.key === "Tab") {

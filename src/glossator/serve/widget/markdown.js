@@ -82,7 +82,7 @@ function inline(text, tools) {
 		else if (bold) out.push(make("strong", {}, ...inline(bold, tools)));
 		else if (slanted) out.push(make("em", {}, ...inline(slanted, tools)));
 		else if (number) out.push(tools.mark(+number) ?? whole);
-		else out.push(url ? make("a", { href: url.href, target: "_blank", rel: "noopener noreferrer" }, label) : label);
+		else out.push(url ? make("a", { href: url.href, target: "_blank", rel: "noopener" }, label) : label);
 	}
 	return [...out, text.slice(last)];
 }

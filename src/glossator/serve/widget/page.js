@@ -1,6 +1,6 @@
 /** The page around the chat: what the reader selected, and where cited words stand. */
 const SHORTEST = 3;
-const SKIPPED = new Set(["SCRIPT", "STYLE", "NOSCRIPT", "TEXTAREA", "TEMPLATE", "GLOSSATOR-CHAT"]);
+const SKIPPED = new Set(["SCRIPT", "STYLE", "NOSCRIPT", "TEXTAREA", "GLOSSATOR-CHAT"]);
 
 /** Tell `changed({text, box})` when the reader has selected something in the page, and `changed(null)` when no more. */
 export function watchSelection(changed, signal) {
@@ -9,7 +9,7 @@ export function watchSelection(changed, signal) {
 		clearTimeout(timer);
 		timer = setTimeout(() => changed(selected()), 150);
 	};
-	for (const name of ["selectionchange", "pointerup", "scroll"]) document.addEventListener(name, look, { signal, passive: true });
+	for (const name of ["selectionchange", "pointerup", "scroll"]) document.addEventListener(name, look, { signal });
 }
 
 function selected() {
@@ -46,7 +46,7 @@ export function show(words, anchor) {
 	if (!place) return false;
 	const still = matchMedia("(prefers-reduced-motion: reduce)").matches;
 	place.scrollIntoView({ block: "center", behavior: still ? "auto" : "smooth" });
-	if (range && globalThis.Highlight) CSS.highlights.set("glossator", new Highlight(range));
+	if (range && window.Highlight) CSS.highlights.set("glossator", new Highlight(range));
 	else if (range) document.getSelection().setBaseAndExtent(range.startContainer, range.startOffset, range.endContainer, range.endOffset);
 	return true;
 }

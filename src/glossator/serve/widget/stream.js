@@ -16,7 +16,7 @@ export async function call(chat, path, { method = "GET", body, headers = {}, sig
 	const token = chat.getAttribute("token");
 	if (body) headers["Content-Type"] = "application/json";
 	if (token) headers.Authorization = `Bearer ${token}`;
-	const given = { method, headers, body: body && JSON.stringify(body), signal, credentials: "omit", cache: "no-store" };
+	const given = { method, headers, body: body && JSON.stringify(body), signal, credentials: "omit" };
 	const response = await fetch(new URL(path, chat.endpoint), given).catch(() => {
 		throw signal?.aborted ? signal.reason : new Trouble(navigator.onLine ? "unreachable" : "offline");
 	});
@@ -35,9 +35,8 @@ export async function ask(chat, body, stop, on) {
 		const quiet = new AbortController();
 		stop.onabort = () => quiet.abort(stop.reason);
 		try {
-			const headers = { Accept: "text/event-stream", ...(last && { "Last-Event-ID": last }) };
-			const given = { method: "POST", body, headers, signal: quiet.signal };
-			const response = await patient(quiet, call(chat, "chat/stream", given));
+			const headers = last ? { "Last-Event-ID": last } : {};
+			const response = await patient(quiet, call(chat, "chat/stream", { method: "POST", body, headers, signal: quiet.signal }));
 			for await (const event of events(response.body.getReader(), quiet)) {
 				last = event.id ?? last;
 				if (event.event === "error") throw new Trouble("failed");

@@ -13,7 +13,7 @@ export const strings = {
 		send: "Send",
 		stop: "Stop",
 		you: "You",
-		book: "The book",
+		book: "Book",
 		thinking: "Looking in the book…",
 		waiting: "Waiting for its turn",
 		cancel: "Cancel",
@@ -57,7 +57,6 @@ export const strings = {
 		interrupted: "The connection broke off; the end is missing.",
 	},
 };
-const RIGHT_TO_LEFT = /^(ar|fa|he|ps|sd|ur)\b/;
 
 /** The words of a language, English where it lacks some; `later` is called when they come from a file of their own. */
 export function wordsOf(language, later) {
@@ -66,5 +65,5 @@ export function wordsOf(language, later) {
 	if (short === "ur" && !strings.ur) import("./widget/ur.js").then((file) => later((strings.ur = file.default)));
 	const words = { ...strings.en, ...strings[short], ...strings[name] };
 	const say = (key, n) => words[key].replace("{n}", n);
-	return { say, lang: name, dir: RIGHT_TO_LEFT.test(name) ? "rtl" : "ltr" };
+	return { say, lang: name, dir: /^(ar|fa|he|ps|sd|ur)\b/.test(name) ? "rtl" : "ltr" };
 }

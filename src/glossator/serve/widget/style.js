@@ -54,7 +54,7 @@ th, td { border: 1px solid var(--line); padding: 3px 8px; text-align: start; }
 q { display: block; max-height: 9em; }
 footer { border-top: 1px solid var(--line); padding: 10px 14px; }
 textarea { flex: 1; resize: none; padding: 8px 10px; border-color: var(--soft); field-sizing: content; max-height: 9em; }
-.sight { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); white-space: nowrap; }
+.sight { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); }
 @media (max-width: 767px) {
 .root > .panel { inset: 0; width: auto; height: auto; border: 0; border-radius: 0; }
 textarea { font-size: 16px; } .icon { padding: 12px; } }`;
