@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from http import HTTPStatus
 from urllib.parse import unquote, urlsplit
@@ -20,6 +20,7 @@ from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 from glossator import __version__, pipeline
 from glossator.conversations import keep_clean
 from glossator.core.settings import Settings, load_settings
+from glossator.core.types import Document
 from glossator.parts import Parts, wire
 from glossator.serve import assets, completions, health, library
 from glossator.serve.access import Access, token_routes
@@ -36,6 +37,7 @@ from glossator.serve.pages import ask_page, book_page, missing_page
 from glossator.serve.serving import Catching, Serving, answer
 from glossator.serve.streams import Streams
 from glossator.serve.tracing import Span, configured, no_span, start_tracing
+from glossator.store.documents import Entry
 
 FIVE = (chat, agent, grounded, ask, query)
 _ALLOWED = "Authorization Content-Type Idempotency-Key Last-Event-ID X-API-Key MCP-Protocol-Version Mcp-Method Mcp-Name"
@@ -130,7 +132,8 @@ def _page_routes(app: FastAPI, parts: Parts, known: list[APIRoute]) -> None:
     async def home(q: str = "") -> str:
         """Ask on a page, and see the table of contents."""
         found = await pipeline.ask(parts, q) if q.strip() else None
-        return ask_page(await asyncio.to_thread(parts.contents), q, found)
+        contents, front = await asyncio.to_thread(_found, parts, "")
+        return ask_page(contents, q, found, front)
 
     @app.get("/{path:path}", response_class=HTMLResponse, include_in_schema=False)
     async def page(path: str, request: Request) -> HTMLResponse:
@@ -138,10 +141,10 @@ def _page_routes(app: FastAPI, parts: Parts, known: list[APIRoute]) -> None:
         if _methods(known, request):
             request.scope.pop("route")  # whose errors are pages
             raise HTTPException(HTTPStatus.METHOD_NOT_ALLOWED)
-        shown = await asyncio.to_thread(_shown, parts, path)
-        if not shown and _is_unknown(known, request):
+        contents, document = await asyncio.to_thread(_found, parts, path)
+        if document is None and _is_unknown(known, request):
             raise HTTPException(HTTPStatus.NOT_FOUND)
-        return HTMLResponse(shown) if shown else HTMLResponse(missing_page(), 404)
+        return HTMLResponse(book_page(document, contents)) if document else HTMLResponse(missing_page(), 404)
 
 
 def _methods(known: list[APIRoute], request: Request) -> str:
@@ -155,10 +158,9 @@ def _is_unknown(known: list[APIRoute], request: Request) -> bool:
     return door_of(request.url.path, DOORS) is not PLAIN and not _methods(known, request)
 
 
-def _shown(parts: Parts, path: str) -> str:
-    """The page at a path, or nothing."""
+def _found(parts: Parts, path: str) -> tuple[Sequence[Entry], Document | None]:
+    """The table of contents, and the page at a path."""
     documents = parts.generation().documents
     contents = documents.contents()
     here = [entry for entry in contents if unquote(urlsplit(entry.url).path).strip("/") == path.strip("/")]
-    document = documents.get(here[0].document_id) if here else None
-    return book_page(document, contents) if document else ""
+    return contents, documents.get(here[0].document_id) if here else None

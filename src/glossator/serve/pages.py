@@ -23,14 +23,16 @@ _COVER = (
 )
 
 
-def ask_page(contents: Sequence[Entry], question: str, answer: Answer | None) -> str:
-    """The cover: what can be done here, a form for browsers without scripts, and the table of contents."""
+def ask_page(contents: Sequence[Entry], question: str, answer: Answer | None, front: Document | None = None) -> str:
+    """The cover: what can be done here, a form for browsers without scripts, the table of contents, and the book's own
+    front page if it has one."""
     form = (
         '<form action="/" method="get" role="search"><label for="q">Your question</label>'
         f'<input id="q" name="q" dir="auto" maxlength="32000" value="{escape(question)}">'
         '<button type="submit">Ask</button></form>'
     )
-    body = f"{_COVER}{form}{_answer(answer) if answer else ''}<h2>Contents</h2>{_contents(contents)}"
+    first = f"<article>{''.join(_blocks(front))}</article>" if front and not answer else ""
+    body = f"{_COVER}{form}{_answer(answer) if answer else ''}<h2>Contents</h2>{_contents(contents)}{first}"
     return _page("Glossator", f"<main>{body}</main>{_CHAT}")
 
 
