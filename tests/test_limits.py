@@ -792,6 +792,17 @@ def test_a_connection_that_never_asks_is_closed(address: tuple[str, int], begun:
         assert wire.closed
 
 
+@pytest.mark.parametrize("name", [b"Upgrade", b"upgrade"])
+def test_an_offer_of_http_2_leaves_the_body_where_it_is(address: tuple[str, int], name: bytes) -> None:
+    offer = b"Connection: Upgrade, HTTP2-Settings\r\n" + name + b": h2c\r\nHTTP2-Settings: AAMAAABk\r\n"
+    body = b'{"query": ""}'
+    with Wire(address) as wire:
+        for _ in range(2):
+            wire.heard = b""
+            wire.say(POST + offer + b"Content-Length: %d\r\n\r\n" % len(body) + body)
+            assert b"at least 1 character" in wire.listen(until=b"}")
+
+
 @pytest.mark.usefixtures("hasty")
 def test_headers_that_drip_for_ever_end(address: tuple[str, int]) -> None:
     with Wire(address) as wire:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import uuid
 from dataclasses import replace
 from http import HTTPStatus
@@ -15,6 +16,8 @@ from glossator.serve.problems import http_problem
 HEADER_SECONDS = 10.0
 """Within which the headers of a request must have come, from its first byte or from the connection's beginning."""
 MOST_HEADER_BYTES = 65_536
+_UPGRADE = re.compile(rb"\r\nupgrade:", re.IGNORECASE)
+"""Java's client and curl offer HTTP/2 with every request; the parser would take the offer and leave out the body."""
 
 
 class PatientProtocol(HttpToolsProtocol):
@@ -35,6 +38,9 @@ class PatientProtocol(HttpToolsProtocol):
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
+        if self.cycle is None or self.cycle.response_complete:
+            head, end, body = data.partition(b"\r\n\r\n")
+            data = _UPGRADE.sub(b"\r\nX-Upgrade:", head) + end + body
         self._loose_bytes += len(data)
         super().data_received(data)
         if self.transport.is_closing():
