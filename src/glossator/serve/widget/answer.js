@@ -55,10 +55,10 @@ function marks({ sources = [], about, state }, chat) {
 	return (number) => {
 		const source = sources[number - 1];
 		if (!source) return state === "done" ? null : make("span.mark", {}, number);
-		seen[number] = (seen[number] ?? -1) + 1;
+		const nth = (seen[number] = (seen[number] ?? -1) + 1);
 		const verdicts = (about?.verdicts ?? []).filter((verdict) => verdict.citations.includes(number));
 		const node = link(source, chat, "mark", { "aria-label": chat.say("source", number), part: "mark" }, number);
-		chat.giveCard(node, () => card(source, verdicts[seen[number]] ?? verdicts[0], chat.say));
+		chat.giveCard(node, () => card(source, verdicts[nth] ?? verdicts[0], chat.say));
 		return node;
 	};
 }
