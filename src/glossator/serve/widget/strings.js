@@ -14,7 +14,7 @@ export const strings = {
 		stop: "Stop",
 		you: "You",
 		book: "Book",
-		thinking: "Looking in the book…",
+		thinking: "Looking in the book",
 		waiting: "Waiting for its turn",
 		cancel: "Cancel",
 		copy: "Copy",
