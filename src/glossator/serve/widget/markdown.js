@@ -67,7 +67,7 @@ function table([head, , ...rows], tools) {
 		const cells = line.trim().replace(/^\||\|$/g, "").split("|");
 		return make("tr", {}, ...cells.map((cell) => make(kind, { dir: "auto" }, ...inline(cell.trim(), tools))));
 	};
-	return make("div.table", { tabindex: 0 }, make("table", {}, row("th")(head), ...rows.map(row("td"))));
+	return make("div.table", { tabindex: 0 }, make("table", { dir: "auto" }, row("th")(head), ...rows.map(row("td"))));
 }
 
 function inline(text, tools) {

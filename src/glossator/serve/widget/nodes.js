@@ -5,7 +5,7 @@ export function make(kind, attributes = {}, ...children) {
 	if (classes.length) node.classList.add(...classes);
 	if (name === "button") node.type = "button";
 	for (const [key, value] of Object.entries(attributes)) {
-		if (key.startsWith("on")) node[key] = value;
+		if (key.startsWith("on")) node.addEventListener(key.slice(2), value);
 		else if (value || value === 0) node.setAttribute(key, value === true ? "" : value);
 	}
 	node.append(...children.filter((child) => child || child === 0));

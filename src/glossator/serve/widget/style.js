@@ -16,7 +16,7 @@ button, textarea { font: inherit; color: inherit; background-color: var(--ground
 button { cursor: pointer; padding: 4px 10px; }
 button:disabled { color: var(--soft); }
 button:hover:enabled { filter: brightness(.93); }
-:focus-visible { outline: 2px solid var(--link); outline-offset: 1px; }
+:focus-visible { outline: 2px solid var(--link); }
 a, .mark { color: var(--link); }
 .icon { border: 0; padding: 7px; line-height: 0; }
 svg { width: 16px; fill: none; stroke: currentColor; stroke-width: 1.5; }
@@ -44,7 +44,7 @@ ul, ol { padding-inline: 22px; }
 .quote, .question { white-space: pre-wrap; }
 .log, .quote, .table, pre, q { overflow: auto; }
 .trouble { border-color: var(--bad); }
-.mark { font-size: 12px; font-weight: 600; padding: 0 4px; border: 0; border-radius: 4px; background-color: var(--shade); text-decoration: none; }
+.mark { font-size: 12px; font-weight: 600; padding: 0 4px; border: 0; border-radius: 4px; background-color: var(--shade); }
 .copy { float: right; font-size: 12px; }
 pre { clear: both; background-color: var(--shade); padding: 10px; }
 table { border-collapse: collapse; }
