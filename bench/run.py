@@ -19,6 +19,7 @@ ALL = (
     "agent",
     "injections",
     "serve",
+    "widget",
 )
 
 

@@ -352,3 +352,53 @@ def scripted(page: Page, *streams: str) -> list[Body]:
 
     page.route("**/chat/stream", fulfil)
     return asked
+
+
+MARKDOWN = """## Steps
+
+1. Measure the **forces**
+2. Compute the *point*
+   - inside the polygon
+   - outside it
+
+| Robot | Mass |
+|---|---|
+| Atlas | 89 kg |
+
+```python
+print("<b>zmp</b>")
+```
+
+See [the glossary](https://example.org/glossary) and `p_x`. [1]
+"""
+CHAT = '<glossator-chat endpoint="{address}" {attributes}></glossator-chat>'
+SCRIPT = '<script type="module" src="{address}/widget.js"></script>'
+SHORT = events("Yes. [1]", cited("/book/glossary", "yes"))
+QUOTE = f"{FACT} of the moment of gravity and inertia forces vanish."
+LIT = "() => [...(CSS.highlights.get('glossator') ?? [])].map(String)"
+CONVEX = "Convex hull means the shape that a rubber band would take"
+OFFER = "glossator-chat [part=offer]"
+CHOSEN = "glossator-chat [part=panel] .quote:not([part=message] *)"
+
+
+def embedded(site: Site, address: str, attributes: str = "", path: str = "/page") -> str:
+    """The address of a page of another origin with the chat in it."""
+    return site.add(path, (CHAT + SCRIPT).format(address=address, attributes=attributes))
+
+
+def later(page: Page) -> None:
+    """After every timer of the page that is set by now and is short: they run in their order."""
+    page.evaluate("new Promise(resolve => setTimeout(resolve, 500))")
+
+
+def take(page: Page, selector: str) -> str:
+    """Select the text of an element, and accept the offer to ask about it."""
+    text = select(page, selector)
+    page.locator(OFFER).click()
+    expect(field_of(page)).to_be_focused()
+    return text
+
+
+def take_convex(page: Page) -> None:
+    page.goto(BALANCE)
+    take(page, f"article p:has-text('{CONVEX}')")
