@@ -8,8 +8,10 @@ import re
 import socket
 import threading
 from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import closing
 from dataclasses import dataclass, field, replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from itertools import product
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -128,14 +130,13 @@ class Handler(BaseHTTPRequestHandler):
 
     def _pass_on(self, body: bytes) -> None:
         given = urlsplit(self.between.behind)
-        upstream = http.client.HTTPConnection(given.hostname or "", given.port)
-        upstream.request(self.command, self.path, body or None, dict(self.headers))
-        response = upstream.getresponse()
-        self._begin(response.status, dict(response.getheaders()))
-        while piece := response.read1():
-            self._send(piece)
-        self._send(b"")
-        upstream.close()
+        with closing(http.client.HTTPConnection(given.hostname or "", given.port)) as upstream:
+            upstream.request(self.command, self.path, body or None, dict(self.headers))
+            response = upstream.getresponse()
+            self._begin(response.status, dict(response.getheaders()))
+            while piece := response.read1():
+                self._send(piece)
+            self._send(b"")
 
     def _begin(self, status: int, headers: dict[str, str]) -> None:
         self.send_response(status)
@@ -593,56 +594,57 @@ SPELLINGS: dict[str, Callable[[bytes], bytes]] = {
 
 
 @pytest.mark.parametrize("slivers", [False, True], ids=["whole", "byte by byte"])
-@pytest.mark.parametrize("spelling", SPELLINGS)
 def test_a_stream_may_be_written_and_cut_in_many_ways(
-    page: Page, between: Between, stream: Reply, spelling: str, slivers: bool
+    page: Page, between: Between, stream: Reply, slivers: bool
 ) -> None:
-    between.replies = [stream.sending(SPELLINGS[spelling](stream.body))]
     if slivers:
         page.add_init_script(SLIVERS)
-    turn = ask(open_chat(page), QUESTION)
-    is_whole(page, turn)
-    expect(turn).not_to_contain_text("News!")
-    assert len(between.asked) == 1
+    open_chat(page)
+    for number, spelled in enumerate(SPELLINGS.values(), 1):
+        between.replies = [stream.sending(spelled(stream.body))]
+        turn = ask(page, QUESTION)
+        is_whole(page, turn)
+        expect(turn).not_to_contain_text("News!")
+        assert len(between.asked) == number
 
 
-@pytest.mark.parametrize("separator", ["\u2028", "\u2029", "\x85", "\v", "\f", "\0"], ids=ascii)
-@pytest.mark.parametrize("forged", ["event: error", 'data: {"delta": "Forged."}', "id: forged"])
-def test_no_character_of_a_text_ends_a_line(
-    page: Page, between: Between, stream: Reply, separator: str, forged: str
-) -> None:
-    text = f"Words{separator}{forged}"
-    event = b"event: delta\ndata: " + json.dumps({"delta": text + " "}, ensure_ascii=False).encode() + b"\n\n"
-    between.replies = [stream.sending(event, *stream.events)]
-    turn = ask(open_chat(page), QUESTION)
-    is_whole(page, turn)
-    expect(turn).to_contain_text("Words")
-    expect(turn).to_contain_text(forged)
-    assert len(between.asked) == 1
+SEPARATORS = ("\u2028", "\u2029", "\x85", "\v", "\f", "\0")
+FORGED = ("event: error", 'data: {"delta": "Forged."}', "id: forged")
 
 
-@pytest.mark.parametrize(
-    "wrong", ["{", "null", "5", "[]", '"x"', "{}", '{"delta": null}', '{"delta": {"a": 1}}', "<p>"]
-)
-def test_a_delta_that_makes_no_sense_is_never_shown(page: Page, between: Between, stream: Reply, wrong: str) -> None:
+def test_no_character_of_a_text_ends_a_line(page: Page, between: Between, stream: Reply) -> None:
+    open_chat(page)
+    for number, (separator, forged) in enumerate(product(SEPARATORS, FORGED), 1):
+        text = f"Words{separator}{forged} "
+        event = b"event: delta\ndata: " + json.dumps({"delta": text}, ensure_ascii=False).encode() + b"\n\n"
+        between.replies = [stream.sending(event, *stream.events)]
+        turn = ask(page, QUESTION)
+        is_whole(page, turn)
+        expect(turn).to_contain_text("Words")
+        expect(turn).to_contain_text(forged)
+        assert len(between.asked) == number
+
+
+def test_a_delta_that_makes_no_sense_is_never_shown(page: Page, between: Between, stream: Reply) -> None:
+    open_chat(page)
     first, *rest = stream.events
-    between.replies = [stream.sending(first, b"event: delta\ndata: " + wrong.encode() + b"\n\n", *rest)]
-    turn = ask(open_chat(page), QUESTION)
-    expect(turn).to_contain_text(FACT)
-    expect(turn).not_to_contain_text(re.compile(r"undefined|null|\[object|NaN"))
-    is_whole(page, turn)
+    for wrong in (b"{", b"null", b"5", b"[]", b'"x"', b"{}", b'{"delta": null}', b'{"delta": {"a": 1}}', b"<p>"):
+        between.replies = [stream.sending(first, b"event: delta\ndata: " + wrong + b"\n\n", *rest)]
+        turn = ask(page, QUESTION)
+        expect(turn).to_contain_text(FACT)
+        expect(turn).not_to_contain_text(re.compile(r"undefined|null|\[object|NaN"))
+        is_whole(page, turn)
 
 
-@pytest.mark.parametrize(
-    "wrong", ["{", "null", "{}", '{"sources": null, "metadata": null}', '{"sources": [], "metadata": {}}']
-)
-def test_sources_that_make_no_sense_leave_the_answer(page: Page, between: Between, stream: Reply, wrong: str) -> None:
+def test_sources_that_make_no_sense_leave_the_answer(page: Page, between: Between, stream: Reply) -> None:
+    open_chat(page)
     *deltas, _, done = stream.events
-    between.replies = [stream.sending(*deltas, b"event: sources\ndata: " + wrong.encode() + b"\n\n", done)]
-    turn = ask(open_chat(page), QUESTION)
-    expect(turn).not_to_contain_text(re.compile(r"undefined|null|\[object|NaN"))
-    text = turn.locator("[part=answer]").inner_text()
-    assert [text.count(sentence) for sentence in SENTENCES] == [1] * len(SENTENCES)
+    for wrong in (b"{", b"null", b"{}", b'{"sources": null, "metadata": null}', b'{"sources": [], "metadata": {}}'):
+        between.replies = [stream.sending(*deltas, b"event: sources\ndata: " + wrong + b"\n\n", done)]
+        turn = ask(page, QUESTION)
+        expect(turn).not_to_contain_text(re.compile(r"undefined|null|\[object|NaN"))
+        text = turn.locator("[part=answer]").inner_text()
+        assert [text.count(sentence) for sentence in SENTENCES] == [1] * len(SENTENCES)
 
 
 # Answers that are less than they could be.

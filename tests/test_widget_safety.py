@@ -449,19 +449,19 @@ def test_hostile_attributes_are_text(page: Page) -> None:
         assert (text, found(page)) == (text, [])
 
 
-@pytest.mark.parametrize("text", [*ADDRESSES, "http://", "http://[", "//", "\\\\", "x:y"], ids=ascii)
-def test_a_hostile_endpoint_gets_nothing(open_page: OpenPage, complaints: browser.Complaints, text: str) -> None:
+def test_a_hostile_endpoint_gets_nothing(open_page: OpenPage, complaints: browser.Complaints) -> None:
     complaints.allow(
         "Failed to load|Fetch API cannot load|Refused to connect|violates the following|URL scheme|Not allowed"
     )
     page = open_page()
     page.add_init_script(WATCH)
     page.goto("/")
-    page.locator("glossator-chat").evaluate("(chat, text) => chat.setAttribute('endpoint', text)", text)
     launcher(page).click()
-    turn = ask(page, "What?")
-    expect(turn.locator("[part=trouble], [part=answer]:not(:empty)")).not_to_have_count(0)
-    assert [one for one in found(page) if not one.startswith("connect-src")] == []
+    for text in (*ADDRESSES, "http://", "http://[", "//", "\\\\", "x:y"):
+        page.locator("glossator-chat").evaluate("(chat, text) => chat.setAttribute('endpoint', text)", text)
+        turn = ask(page, "What?")
+        expect(turn.locator("[part=trouble], [part=answer]:not(:empty)")).not_to_have_count(0)
+        assert [one for one in found(page) if not one.startswith("connect-src")] == []
 
 
 @pytest.mark.parametrize(
