@@ -6,9 +6,12 @@ import { ask, call, Trouble } from "./stream.js";
 import { strings, wordsOf } from "./strings.js";
 import { dress } from "./style.js";
 
+/** Characters of a selection: what the server takes, and from where on one says something. */
 const LONGEST = 64_000;
 const SHORT = 20;
+/** Restored exchanges that are drawn without a pause. */
 const AT_ONCE = 5;
+/** Milliseconds in which a page is drawn, and within which the browser looks for the words that its address names. */
 const SETTLED = 700;
 const STOPPED = new Trouble("stopped");
 
@@ -32,7 +35,7 @@ class GlossatorChat extends HTMLElement {
 		this.#session = this.#keep("localStorage");
 		const going = this.#keep("sessionStorage");
 		const url = safeUrl(going);
-		if (going && !this.#isSheet()) this.#show(true);
+		if (going) this.#show(!this.#isSheet());
 		// On a page that is still being drawn the browser would find the words in the restored answer.
 		if (url && isThisPage(url)) setTimeout(() => (show(pointedAt(url)), this.#restore()), SETTLED);
 		else this.#restore();
@@ -196,12 +199,11 @@ class GlossatorChat extends HTMLElement {
 		if (!session || this.#turns.length) return;
 		try {
 			const { entries } = await (await call(this, `history/${encodeURIComponent(session)}?details=true`)).json();
-			const { firstChild } = this.#parts.list;
 			for (const [at, { query, response, sources, metadata }] of entries.entries()) {
 				if (session !== this.#session) return;
 				const turn = { question: query, text: response, state: "done", ...told(sources, metadata) };
 				this.#turns.splice(at, 0, turn);
-				this.#draw(turn, firstChild);
+				this.#draw(turn, this.#turns[at + 1]?.node);
 				if (at % AT_ONCE === 0) await new Promise((resolve) => setTimeout(resolve));
 			}
 			this.#toEnd();
