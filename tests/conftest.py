@@ -19,6 +19,16 @@ ROOT = Path(__file__).resolve().parent.parent
 BOOK = ROOT / "book"
 
 
+LONGEST_FIRST = ("agent_real", "widget_safety", "events", "door_chat", "disconnects", "widget_faults", "widget_return")
+"""Files whose tests take minutes: begun last, one of them would run alone while the other process has nothing to do."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The files that take longest come first; the order within a file stays."""
+    place = {f"test_{name}": number for number, name in enumerate(LONGEST_FIRST)}
+    items.sort(key=lambda item: place.get(item.path.stem, len(place)))
+
+
 @pytest.fixture(scope="session")
 def sample_data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A data directory with the sample book in it; treat it as read-only. One test process indexes it for all."""

@@ -445,6 +445,8 @@ LIES = (
     "| Picasso | strawberries |\n|---|---|\n| 1937 | 9000 |\n",
 )
 INVENTED = re.compile(r"baker|1822|jean|strawberr|picasso|1937|9000|evil", re.IGNORECASE)
+IDS_AND_NUMBERS = re.compile(r'": "?[0-9a-f.-]+"?(?=[,}])|^id: .*$', re.MULTILINE)
+"""What may hold any digits by chance."""
 
 
 @st.composite
@@ -477,7 +479,7 @@ async def test_nothing_invented_is_ever_sent_and_what_is_sent_is_what_is_stored(
     scripted_with(model, draft)
     reader = await server.read("/chat/stream", _with_query(session)).end()
     assert reader.events[-1].name == "done"
-    assert not INVENTED.search(reader.raw)
+    assert not INVENTED.search(IDS_AND_NUMBERS.sub("", reader.raw))
     assert await server.history(session) == [reader.text]
 
 
