@@ -19,7 +19,7 @@ ROOT = Path(__file__).resolve().parent.parent
 BOOK = ROOT / "book"
 
 
-LONGEST_FIRST = ("agent_real", "widget_safety", "events", "door_chat", "disconnects", "widget_faults", "widget_return")
+LONGEST_FIRST = ("agent_real", "widget_safety", "events", "door_chat", "widget_faults", "widget_return")
 """Files whose tests take minutes: begun last, one of them would run alone while the other process has nothing to do."""
 
 
