@@ -28,9 +28,6 @@ Body = dict[str, Any]
 OpenPage = Callable[..., Page]
 
 PROGRAM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-needs_chromium = pytest.mark.skipif(
-    PROGRAM is None, reason="Chromium is not installed (on Debian: apt install chromium)"
-)
 FLAGS = ["--no-sandbox", "--disable-gpu"]
 PATIENCE = 15_000
 """Milliseconds in which what a test waits for must happen, also where the machine is busy."""
@@ -143,6 +140,8 @@ def address(shelf: tuple[Path, socket.socket], site: Site) -> Iterator[str]:
 @pytest.fixture(scope="module")
 def chromium() -> Iterator[Browser]:
     """One browser for a module: with one for the session no loop could run in the tests after it."""
+    if PROGRAM is None:
+        pytest.skip("Chromium is not installed (on Debian: apt install chromium)")
     with sync_playwright() as playwright:
         opened = playwright.chromium.launch(executable_path=PROGRAM, args=FLAGS)
         yield opened

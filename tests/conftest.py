@@ -17,7 +17,7 @@ from postgres import Postgres, running_postgres
 
 ROOT = Path(__file__).resolve().parent.parent
 BOOK = ROOT / "book"
-
+pytest_plugins = ["browser"]
 
 LONGEST_FIRST = ("agent_real", "widget_safety", "events", "door_chat", "widget_faults", "widget_return")
 """Files whose tests take minutes: begun last, one of them would run alone while the other process has nothing to do."""

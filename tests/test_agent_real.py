@@ -14,7 +14,7 @@ import pytest
 import glossator
 from commands import quick_folder
 from glossator import conversations, drafting, pipeline
-from glossator.answer import agent
+from glossator.answer import agent, persistence
 from glossator.answer.agent import AgentDrafter
 from glossator.core.conversations import session_key
 from glossator.core.settings import load_settings
@@ -60,7 +60,8 @@ def data() -> Iterator[Path]:
 
 @pytest.fixture(autouse=True)
 def short_answers(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nonsense comes at some forty words a second, and there is no end to it."""
+    """Nonsense comes at some forty words a second, and there is no end to it; on a busy machine at far fewer."""
+    monkeypatch.setattr(persistence, "STALL", 60.0)
     monkeypatch.setattr(agent, "_SETTINGS", dataclasses.replace(agent._SETTINGS, max_tokens=32))
     monkeypatch.setattr(drafting, "MOST_MENDED", 0)
 

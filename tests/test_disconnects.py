@@ -359,6 +359,8 @@ def babbles(gate: Gate) -> Reply:
             async for line in one(FACT):
                 yield line
             await asyncio.sleep(0.2)
+        async for line in one(FACT):  # the gate may have opened before anything was said again
+            yield line
         yield "data: [DONE]\n\n"
 
     async def one(sentence: str) -> AsyncIterator[str]:

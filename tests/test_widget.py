@@ -42,10 +42,6 @@ from browser import (
     settled,
 )
 
-pytestmark = browser.needs_chromium
-site, shelf, address, chromium = browser.site, browser.shelf, browser.address, browser.chromium
-complaints, open_page, page = browser.complaints, browser.open_page, browser.page
-
 LARGEST_SCRIPT = 30 * 1024
 
 

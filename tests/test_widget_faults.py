@@ -31,14 +31,6 @@ from glossator.serve.app import create_app
 from glossator.serve.keys import KeyRing, Scope
 from llm_server import LlmServer, fails, says
 
-pytestmark = browser.needs_chromium
-chromium, complaints, open_page, page, site = (
-    browser.chromium,
-    browser.complaints,
-    browser.open_page,
-    browser.page,
-    browser.site,
-)
 data, model = doors.data, doors.model
 
 SENTENCES = (

@@ -10,7 +10,6 @@ import httpx
 import pytest
 from playwright.sync_api import Page, expect
 
-import browser
 from browser import (
     BALANCE,
     CHAT,
@@ -47,11 +46,6 @@ from browser import (
     select,
     take_convex,
 )
-
-pytestmark = browser.needs_chromium
-site, shelf, address, chromium = browser.site, browser.shelf, browser.address, browser.chromium
-complaints, open_page, page = browser.complaints, browser.open_page, browser.page
-
 
 # History.
 

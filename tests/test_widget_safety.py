@@ -39,8 +39,6 @@ from commands import quick_folder
 from doors import FACT, PAGES, QUESTION
 from llm_server import LlmServer, says
 
-pytestmark = browser.needs_chromium
-chromium, complaints, open_page, site = browser.chromium, browser.complaints, browser.open_page, browser.site
 model = doors.model
 
 CALL = "pwned()"

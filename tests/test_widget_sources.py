@@ -46,11 +46,6 @@ from browser import (
 )
 from llm_server import running_llm_server, says, searches
 
-pytestmark = browser.needs_chromium
-site, shelf, address, chromium = browser.site, browser.shelf, browser.address, browser.chromium
-complaints, open_page, page = browser.complaints, browser.open_page, browser.page
-
-
 # Citations.
 
 CARD = "glossator-chat [part=card]"

@@ -206,6 +206,11 @@ def routes(desk: Desk) -> APIRouter:
 
         return await desk.stream(request, DOOR, begin, sources)
 
+    _history_route(router, desk)
+    return router
+
+
+def _history_route(router: APIRouter, desk: Desk) -> None:
     @router.get("/history/{session_id}", tags=["chat"], response_model_exclude_none=True)
     async def history(
         session_id: UUID4,
@@ -226,8 +231,6 @@ def routes(desk: Desk) -> APIRouter:
             for exchange in found.exchanges
         ]
         return ConversationHistoryResponse(session_id=session_id, entries=entries, total_entries=found.total)
-
-    return router
 
 
 def more_about(answer: Answer) -> dict[str, Any]:
