@@ -132,7 +132,7 @@ def _page_routes(app: FastAPI, parts: Parts, known: list[APIRoute]) -> None:
     async def home(q: str = "") -> str:
         """Ask on a page, and see the table of contents."""
         found = await pipeline.ask(parts, q) if q.strip() else None
-        contents, front = await asyncio.to_thread(_found, parts, "")
+        contents, front = await asyncio.to_thread(_at_path, parts, "")
         return ask_page(contents, q, found, front)
 
     @app.get("/{path:path}", response_class=HTMLResponse, include_in_schema=False)
@@ -141,7 +141,7 @@ def _page_routes(app: FastAPI, parts: Parts, known: list[APIRoute]) -> None:
         if _methods(known, request):
             request.scope.pop("route")  # whose errors are pages
             raise HTTPException(HTTPStatus.METHOD_NOT_ALLOWED)
-        contents, document = await asyncio.to_thread(_found, parts, path)
+        contents, document = await asyncio.to_thread(_at_path, parts, path)
         if document is None and _is_unknown(known, request):
             raise HTTPException(HTTPStatus.NOT_FOUND)
         return HTMLResponse(book_page(document, contents)) if document else HTMLResponse(missing_page(), 404)
@@ -158,7 +158,7 @@ def _is_unknown(known: list[APIRoute], request: Request) -> bool:
     return door_of(request.url.path, DOORS) is not PLAIN and not _methods(known, request)
 
 
-def _found(parts: Parts, path: str) -> tuple[Sequence[Entry], Document | None]:
+def _at_path(parts: Parts, path: str) -> tuple[Sequence[Entry], Document | None]:
     """The table of contents, and the page at a path."""
     documents = parts.generation().documents
     contents = documents.contents()

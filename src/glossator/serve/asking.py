@@ -18,7 +18,7 @@ from glossator.answer.extractive import PASSAGES
 from glossator.core.checks import checked_question, checked_selection
 from glossator.core.conversations import SessionKey, session_key
 from glossator.core.receipts import Told
-from glossator.core.types import SNIPPET, UNAVAILABLE, Answer, Citation, Filters, Mode, Passage, Words
+from glossator.core.types import SNIPPET, UNAVAILABLE, Citation, Filters, Mode, Passage, Words
 from glossator.parts import Parts
 from glossator.serve.context import Context, context_of
 from glossator.serve.door import SESSION, Door, with_request
@@ -131,9 +131,9 @@ def request_key(request: Request) -> str | None:
     return request.headers.get("idempotency-key") or None
 
 
-def lead(answer: Answer) -> str:
+def lead(mode: Mode | None) -> str:
     """What stands before quotes that are given in the place of an answer that no language model could write."""
-    return f"{UNAVAILABLE} " if answer.mode is Mode.RETRIEVAL_ONLY else ""
+    return f"{UNAVAILABLE} " if mode is Mode.RETRIEVAL_ONLY else ""
 
 
 def milliseconds(context: Context, *stages: str) -> float:

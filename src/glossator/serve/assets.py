@@ -20,6 +20,7 @@ _EXPORT = re.compile(r"^export (?!default)", re.MULTILINE)
 _BLANK = re.compile(r"(?<=[;{}:,])\s+|\s+(?=[{}])")
 """White space that neither a style sheet nor a script needs; it would be missed in what the widget says."""
 _PRIVATE = re.compile(r"#[a-zA-Z]+")
+"""Names that nobody outside of the element can see, and that may be short."""
 _SCRIPT = "text/javascript"
 _SHARED = {"Access-Control-Allow-Origin": "*", "Cross-Origin-Resource-Policy": "cross-origin"}
 """A module is loaded by pages of every origin; what it may ask is another question."""
@@ -30,7 +31,8 @@ def widget_script() -> str:
     """The widget as one module, without comments and blanks."""
     sources = {name: _EXPORT.sub("", _IMPORT.sub("", _read(f"widget/{name}.js"))) for name in _MODULES}
     sources["style"] = _BLANK.sub("", sources["style"])
-    sources["element"] = _PRIVATE.sub(lambda found: _short(found[0]), sources["element"])
+    names = dict(zip(dict.fromkeys(_PRIVATE.findall(sources["element"])), ascii_letters, strict=False))
+    sources["element"] = _PRIVATE.sub(lambda found: f"#{names[found[0]]}", sources["element"])
     return str(jsmin("\n".join(sources.values())))
 
 
@@ -56,12 +58,6 @@ def _sender(content: bytes, kind: str, headers: dict[str, str]) -> Callable[[Req
         return Response(content, media_type=kind, headers=headers)
 
     return send
-
-
-@lru_cache
-def _short(_private: str) -> str:
-    """A short name for a private one, which nobody outside can see."""
-    return f"#{ascii_letters[_short.cache_info().currsize]}"
 
 
 def _read(name: str) -> str:

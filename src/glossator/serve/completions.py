@@ -19,8 +19,8 @@ from glossator import pipeline
 from glossator.core.checks import MAX_QUESTION, MAX_SELECTION
 from glossator.core.errors import QuestionError
 from glossator.core.receipts import Told
-from glossator.core.types import UNAVAILABLE, Answer, Mode, Words
-from glossator.serve.asking import Desk, Pieces
+from glossator.core.types import UNAVAILABLE, Answer, Words
+from glossator.serve.asking import Desk, Pieces, lead
 from glossator.serve.context import context_of
 from glossator.serve.door import Door, with_request
 from glossator.serve.problems import Problem
@@ -223,8 +223,7 @@ def _text(answer: Answer) -> str:
 
 def _said(words: str) -> str:
     """Words as this API tells them; where no language model could write them, they say so."""
-    lead = f"{UNAVAILABLE} " if getattr(words, "mode", None) is Mode.RETRIEVAL_ONLY else ""
-    return lead + words
+    return lead(getattr(words, "mode", None)) + words
 
 
 def _annotations(answer: Answer) -> list[_Annotation]:

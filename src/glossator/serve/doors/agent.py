@@ -193,7 +193,7 @@ def _session_routes(router: APIRouter, desk: Desk) -> None:
 
 def written(answer: Answer) -> str:
     """An answer as this door writes it: marks in the text, sources at its end."""
-    return lead(answer) + as_source_marks(answer.text) + _section(_cited(answer))
+    return lead(answer.mode) + as_source_marks(answer.text) + _section(_cited(answer))
 
 
 def _cited(answer: Answer) -> list[Citation]:
@@ -217,7 +217,7 @@ def _grounded(told: Told, context_text: str | None) -> GroundedResponse:
     answer = told.answer
     citations = [] if context_text is not None else shown(told)[:MOST_SOURCES]
     return GroundedResponse(
-        answer=lead(answer) + as_source_marks(answer.text),
+        answer=lead(answer.mode) + as_source_marks(answer.text),
         sources=[AgentCitation(source_number=c.number, url=c.url, score=c.score) for c in citations],
         confidence=level(0.0 if answer.abstained else answer.confidence),
         retrieval_mode="full_book" if context_text is None else "context_constrained",

@@ -90,7 +90,7 @@ def routes(desk: Desk) -> APIRouter:
 
 def _text(told: Told) -> str:
     """The answer; where no language model could write it, the quotes in its place say so."""
-    return lead(told.answer) + by_chunk(Words.of(told.answer))
+    return lead(told.answer.mode) + by_chunk(Words.of(told.answer))
 
 
 def _sources(told: Told) -> list[Source]:

@@ -182,7 +182,7 @@ def _response(told: Told) -> AgentResponse:
     unsupported = [claim.text for claim in answer.unsupported_claims]
     doubtful = bool(unsupported) or (not answer.abstained and answer.confidence < MEDIUM)
     return AgentResponse(
-        response_text=_within(lead(answer) + answer.text),
+        response_text=_within(lead(answer.mode) + answer.text),
         sources=_sources(told),
         confidence_score=answer.confidence,
         grounding_validation=GroundingValidation(

@@ -105,7 +105,7 @@ def routes(desk: Desk) -> APIRouter:
             return await desk.stream(request, DOOR, lambda _: asked(body, context), sources, words=by_chunk)
         told = await desk.whole(asked(body, context))
         return AgentResponse(
-            answer=lead(told.answer) + by_chunk(Words.of(told.answer)),
+            answer=lead(told.answer.mode) + by_chunk(Words.of(told.answer)),
             sources=_sources(told) if body.include_sources else [],
             metadata=_metadata(told, context),
         )
