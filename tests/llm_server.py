@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 import json
 import threading
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any
 
 import uvicorn
@@ -139,13 +140,13 @@ def drips(text: str, pause: float) -> Reply:
 
 
 def _stream(deltas: list[Body], finish: str, pause: float = 0.0) -> Response:
-    chunks = [_chunk([{"index": 0, "delta": delta, "finish_reason": None}]) for delta in deltas]
+    chunks = (_chunk([{"index": 0, "delta": delta, "finish_reason": None}]) for delta in deltas)
     last = _chunk([{"index": 0, "delta": {}, "finish_reason": finish}])
     usage = _chunk([]) | {"usage": {"prompt_tokens": 20, "completion_tokens": 5, "total_tokens": 25}}
-    return _lines([*chunks, last, usage], pause)
+    return _lines(chain(chunks, (last, usage)), pause)
 
 
-def _lines(chunks: list[Body], pause: float = 0.0) -> Response:
+def _lines(chunks: Iterable[Body], pause: float = 0.0) -> Response:
     async def lines() -> AsyncIterator[str]:
         for chunk in chunks:
             yield _line(chunk)

@@ -528,7 +528,10 @@ def test_doctor_names_a_provider_that_is_not_there(data: Path, monkeypatch: pyte
 async def test_readiness_shows_the_breakers(data: Path, server: LlmServer) -> None:
     server.script(fails(500))
     app = create_app(load_settings(data_dir=data, llm=f"{server.url}#scripted", verify_models=False))
-    async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://127.0.0.1") as client:
+    async with (
+        app.router.lifespan_context(app),
+        httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://127.0.0.1") as client,
+    ):
         assert list((await client.get("/readyz")).json()["language_models"].values()) == ["closed"]
         for _ in range(2):
             await client.get("/", params={"q": QUESTION})

@@ -15,7 +15,7 @@ import time
 import uuid
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
-from functools import cache, partial
+from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Event, Thread, current_thread
@@ -48,10 +48,9 @@ from doors import (
 )
 from glossator.core import errors
 from glossator.core.errors import GlossatorError
-from glossator.core.ports import Embedder
 from glossator.core.settings import load_settings
 from glossator.embed.local import LocalEmbedder
-from glossator.parts import Parts, make_embedder, wire
+from glossator.parts import Parts, wire
 from glossator.serve import health
 from glossator.serve.app import create_app
 from glossator.serve.keys import KEYS_FILE, KeyRing, Scope
@@ -69,18 +68,11 @@ SERVICES = {"index", "records", "language_model"}
 Measures = dict[tuple[str, tuple[tuple[str, str], ...]], float]
 
 
-@cache
-def embedder() -> Embedder:
-    """One for all servers of these tests: a model takes longer to open than anything else."""
-    return make_embedder(load_settings())
-
-
 @asynccontextmanager
 async def opened(folder: Path, **settings: Any) -> AsyncIterator[tuple[httpx.AsyncClient, Parts]]:
     """A client of a server in this process, and the server's parts."""
     wanted = load_settings(data_dir=folder, **settings)
     parts = wire(wanted)
-    parts.embedder = embedder()
     app = create_app(wanted, parts)
     transport = httpx.ASGITransport(app, raise_app_exceptions=False)
     async with (

@@ -10,7 +10,7 @@ import signal
 import socket
 import subprocess
 from collections.abc import AsyncIterator, Iterator
-from contextlib import contextmanager
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from threading import Event, Thread
 
@@ -75,9 +75,14 @@ def app(data: Path) -> FastAPI:
     return create_app(load_settings(data_dir=data))
 
 
-def connect(app: FastAPI) -> httpx.AsyncClient:
+@asynccontextmanager
+async def connect(app: FastAPI) -> AsyncIterator[httpx.AsyncClient]:
     transport = httpx.ASGITransport(app, raise_app_exceptions=False)
-    return httpx.AsyncClient(transport=transport, base_url="http://test")
+    async with (
+        app.router.lifespan_context(app),
+        httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1") as client,
+    ):
+        yield client
 
 
 @pytest.fixture
@@ -395,7 +400,6 @@ def without_records(own_data: Path) -> Path:
 
 
 async def test_a_server_without_its_records_is_ready_and_says_so(without_records: Path) -> None:
-    app = create_app(load_settings(data_dir=without_records))
-    async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://127.0.0.1") as client:
+    async with connect(create_app(load_settings(data_dir=without_records))) as client:
         assert (await client.get("/readyz")).json()["records"] == "down"
         assert "zero-moment" in (await client.get("/", params={"q": "What is the zero-moment point?"})).text

@@ -42,7 +42,7 @@ def finish(parts: Parts, work: Coroutine[Any, Any, T]) -> T:
             return await work
         finally:
             # The index was only read, and the end of the process lets go of it faster.
-            await parts.close_records()
+            await parts.close_connections()
 
     return asyncio.run(wait())
 

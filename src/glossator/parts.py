@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from datetime import timedelta
+from functools import cache
 from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING
@@ -121,19 +122,19 @@ class Parts:
         """The table of contents."""
         return self.generation().documents.contents()
 
-    async def close_records(self) -> None:
-        """Let go of the database."""
+    async def close_connections(self) -> None:
+        """Let go of the database and the language models."""
         if self._records is not None:
             await self._records.close()
             self._records = None
-
-    async def close(self) -> None:
-        """Let go of all files and connections."""
-        await self.close_records()
         if self._drafter is not None:
             await self._drafter.close()
             self._drafter = None
         self._drafts = False
+
+    async def close(self) -> None:
+        """Let go of all files and connections."""
+        await self.close_connections()
         with self._lock:
             # It closes itself when the last thread that reads it is done: a cancelled question stops no thread.
             self._open = None
@@ -184,17 +185,27 @@ def make_records(settings: Settings) -> Records:
 
 def make_verifier(settings: Settings) -> Verifier:
     """The verifier, with its token model where that is wanted and installed; nothing is loaded yet."""
-    return Verifier(ColbertEncoder(settings.threads or None) if settings.verify_models and is_installed() else None)
+    return Verifier(_token_model(settings.threads) if settings.verify_models and is_installed() else None)
 
 
 def make_embedder(settings: Settings) -> Embedder:
     """The embedder that the settings name."""
-    threads = settings.threads or None
     if settings.embedder == "local":
-        return LocalEmbedder(built_in_model(), threads)
+        return _built_in(settings.threads)
     if endpoint := find_endpoint(settings):
         return RemoteEmbedder(endpoint)
     folder = Path(settings.embedder)
     if folder.is_dir():
-        return LocalEmbedder(folder, threads)
+        return LocalEmbedder(folder, settings.threads or None)
     raise SettingsError(f"GLOSSATOR_EMBEDDER is {settings.embedder!r}.", f"Set it to {FORMS}.")
+
+
+@cache
+def _built_in(threads: int) -> LocalEmbedder:
+    """One for all books of a process: it takes 60 MB, and the cores are the same."""
+    return LocalEmbedder(built_in_model(), threads or None)
+
+
+@cache
+def _token_model(threads: int) -> ColbertEncoder:
+    return ColbertEncoder(threads or None)
