@@ -73,8 +73,8 @@ def _serve() -> None:
     params.cache_ram_mib = 0
     params.n_predict = 256  # for requests that do not say
     params.sampling.seed = 1
-    params.cpuparams.n_threads = 2
-    params.cpuparams_batch.n_threads = 2
+    params.cpuparams.n_threads = 1
+    params.cpuparams_batch.n_threads = 1
     params.use_jinja = True
     params.chat_template = TEMPLATE.read_text("utf-8")
     params.webui = False
