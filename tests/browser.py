@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import uvicorn
 from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Locator, Page, Route, expect, sync_playwright
 
 import glossator
@@ -23,6 +22,7 @@ from commands import quick_folder
 from conftest import BOOK
 from glossator.core.settings import load_settings
 from glossator.serve.app import create_app
+from servers import PATIENT, running
 
 Body = dict[str, Any]
 OpenPage = Callable[..., Page]
@@ -57,18 +57,8 @@ def address_of(opened: socket.socket) -> str:
 @contextmanager
 def serving(folder: Path, on: socket.socket, **settings: Any) -> Iterator[str]:
     """The address of a server in this process."""
-    app = create_app(load_settings(data_dir=folder, **settings))
-    patient = "glossator.serve.patience:PatientProtocol"
-    server = uvicorn.Server(uvicorn.Config(app, log_level="critical", http=patient, timeout_graceful_shutdown=1))
-    thread = threading.Thread(target=server.run, kwargs={"sockets": [on]})
-    thread.start()
-    while not server.started:
-        thread.join(0.01)
-    try:
-        yield address_of(on)
-    finally:
-        server.should_exit = True
-        thread.join()
+    with running(create_app(load_settings(data_dir=folder, **settings)), on, http=PATIENT) as address:
+        yield address
 
 
 @dataclass(frozen=True)

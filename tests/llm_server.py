@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import json
-import threading
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any
 
-import uvicorn
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
+
+from servers import running
 
 Body = dict[str, Any]
 Reply = Callable[[Body], Response]
@@ -176,14 +176,6 @@ def running_llm_server() -> Iterator[LlmServer]:
     """A provider for as long as it is needed."""
     scripted = LlmServer()
     app = Starlette(routes=[Route("/v1/chat/completions", scripted.answer, methods=["POST"])])
-    server = uvicorn.Server(uvicorn.Config(app, port=0, log_level="critical", timeout_graceful_shutdown=1))
-    thread = threading.Thread(target=server.run)
-    thread.start()
-    while not server.started:
-        thread.join(0.01)
-    scripted.url = f"http://127.0.0.1:{server.servers[0].sockets[0].getsockname()[1]}/v1"
-    try:
+    with running(app) as address:
+        scripted.url = f"{address}/v1"
         yield scripted
-    finally:
-        server.should_exit = True
-        thread.join()

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import pytest
 
+import glossator
 from conftest import BOOK
 from glossator.core.errors import QuestionError
 from glossator.core.types import Mode
@@ -33,6 +35,19 @@ def test_every_golden_answer_is_made_of_the_books_own_sentences(sample: Book) ->
 def test_numbers_in_the_text_and_in_the_list_agree(sample: Book) -> None:
     answer = sample.ask("How does a harmonic drive work?")
     assert [int(n) for n in re.findall(r"\[(\d+)\]", answer.text)] == [c.number for c in answer.citations]
+
+
+def test_numbers_in_brackets_that_are_the_books_own_are_not_taken_for_sources(tmp_path: Path) -> None:
+    said = "Raibert [1] proved the theorem of gaits, as [Source 9] tells."
+    code = "The theorem of gaits reads argv[1] in the interval [0, 1]."
+    (tmp_path / "gaits.md").write_text(f"# Gaits\n\n{said} {code}\n", "utf-8")
+    with glossator.open(tmp_path / "data") as book:
+        book.ingest(tmp_path / "gaits.md")
+        answer = book.ask("Who proved the theorem of gaits, and what does it read?")
+        assert answer.text == f"Raibert (1) proved the theorem of gaits, as (Source 9) tells. [1] {code} [2]"
+        assert [citation.quote for citation in answer.citations] == [said, code]
+        assert all(sentence.verdict and sentence.verdict.supported for sentence in answer.sentences)
+        assert book.replay(answer.receipt_id).holds
 
 
 def test_sentences_of_one_section_keep_their_order(sample: Book) -> None:

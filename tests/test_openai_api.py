@@ -8,7 +8,6 @@ import re
 import shlex
 import shutil
 import subprocess
-import threading
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import contextmanager
@@ -20,7 +19,6 @@ from urllib.parse import unquote, urlsplit
 import httpx
 import openai
 import pytest
-import uvicorn
 from agents import Agent, OpenAIChatCompletionsModel, RunConfig, Runner, function_tool
 from openai.types.chat import ChatCompletion, ChatCompletionChunk
 
@@ -52,6 +50,7 @@ from glossator.serve.app import create_app
 from glossator.serve.completions import MOST_MESSAGES
 from glossator.serve.keys import KEYS_FILE, KeyRing, Scope
 from llm_server import LlmServer, fails, says, stalls
+from servers import PATIENT, running
 
 data, model = doors.data, doors.model
 
@@ -69,19 +68,8 @@ MARK = re.compile(r"\[\d+\]")
 @contextmanager
 def served(folder: Path, **settings: Any) -> Iterator[str]:
     """The address of a server on a port of its own."""
-    app = create_app(load_settings(data_dir=folder, **settings))
-    patient = "glossator.serve.patience:PatientProtocol"
-    config = uvicorn.Config(app, port=0, log_level="critical", http=patient, timeout_graceful_shutdown=1)
-    server = uvicorn.Server(config)
-    thread = threading.Thread(target=server.run)
-    thread.start()
-    while not server.started:
-        thread.join(0.01)
-    try:
-        yield f"http://127.0.0.1:{server.servers[0].sockets[0].getsockname()[1]}"
-    finally:
-        server.should_exit = True
-        thread.join()
+    with running(create_app(load_settings(data_dir=folder, **settings)), http=PATIENT) as address:
+        yield address
 
 
 def connected(address: str, key: str = "none") -> openai.OpenAI:
@@ -376,7 +364,7 @@ def test_brackets_in_the_books_own_words_are_no_citations() -> None:
             found = ask(client, "What do the survey and the register call the gripper and the wrist?")
     text = text_of(found)
     assert "gripper[2]" in text
-    assert "survey [1]" in text
+    assert "survey (1)" in text
     assert [text[: note["start_index"]][-2:] for note in notes_of(found)] == [". ", ". "]
 
 

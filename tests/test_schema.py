@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterator
 from pathlib import Path
 from tempfile import gettempdir
-from threading import Thread
 from typing import Any
 
 import pytest
 import schemathesis
-import uvicorn
 from hypothesis import HealthCheck, Phase, given, settings
 from schemathesis import Case, GenerationMode
 from schemathesis.schemas import BaseSchema
@@ -19,6 +16,7 @@ from schemathesis.schemas import BaseSchema
 import doors
 from glossator.core.settings import Settings, load_settings
 from glossator.serve.app import create_app
+from servers import PATIENT, running
 
 data = doors.data
 EXAMPLES = 25
@@ -40,22 +38,11 @@ OPERATIONS = [(method.upper(), path) for path, found in DOCUMENT["paths"].items(
 def api(data: Path) -> Iterator[BaseSchema]:
     """The document of a server that listens on loopback."""
     app = create_app(load_settings(data_dir=data, request_seconds=120))
-    config = uvicorn.Config(
-        app, port=0, log_level="warning", http="glossator.serve.patience:PatientProtocol", ws="none"
-    )
-    server = uvicorn.Server(config)
-    thread = Thread(target=lambda: asyncio.run(server.serve()), daemon=True)
-    thread.start()
-    while not server.started:
-        thread.join(0.02)
-    port = server.servers[0].sockets[0].getsockname()[1]
-    found = schemathesis.openapi.from_url(f"http://127.0.0.1:{port}/openapi.json")
-    found.config.checks.update(excluded_check_names=LEFT_OUT)
-    found.config.checks.negative_data_rejection.expected_statuses += ["413", "431"]
-    yield found
-    server.should_exit = True
-    thread.join(30)
-    assert not thread.is_alive()
+    with running(app, http=PATIENT, ws="none") as address:
+        found = schemathesis.openapi.from_url(f"{address}/openapi.json")
+        found.config.checks.update(excluded_check_names=LEFT_OUT)
+        found.config.checks.negative_data_rejection.expected_statuses += ["413", "431"]
+        yield found
 
 
 @pytest.mark.parametrize("mode", [GenerationMode.POSITIVE, GenerationMode.NEGATIVE], ids=["right", "wrong"])

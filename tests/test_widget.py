@@ -423,6 +423,14 @@ def test_markdown_becomes_nodes(page: Page) -> None:
     expect(shown.locator("b")).to_have_count(0)
 
 
+def test_number_in_the_words_themselves_is_no_mark(page: Page) -> None:
+    open_chat(page)
+    scripted(page, events("The script reads argv[1] and argv[2]. [1]", cited("/book/glossary", "x")))
+    ask(page, QUESTION)
+    expect(answers(page).locator("[part=mark]")).to_have_count(1)
+    expect(answers(page)).to_contain_text("The script reads argv[1] and argv[2].")
+
+
 def test_code_is_copied(open_page: OpenPage) -> None:
     page = open_chat(open_page(permissions=["clipboard-read", "clipboard-write"]))
     scripted(page, events(MARKDOWN))
@@ -430,3 +438,12 @@ def test_code_is_copied(open_page: OpenPage) -> None:
     button(page, "Copy").click()
     expect(button(page, "Copied")).to_be_visible()
     assert page.evaluate("navigator.clipboard.readText()") == 'print("<b>zmp</b>")'
+
+
+def test_api_is_tried_on_its_own_page(page: Page) -> None:
+    page.goto("/docs")
+    ask_door = page.locator("#operations-ask-ask_ask_post")
+    ask_door.click()
+    ask_door.get_by_role("button", name="Try it out").click()
+    ask_door.get_by_role("button", name="Execute").click()
+    expect(ask_door.locator(".live-responses-table tbody .response-col_status")).to_have_text("200")

@@ -67,5 +67,5 @@ def _checked(parts: Parts, answer: Answer, passages: Sequence[Passage | str]) ->
     if answer.abstained:
         return answer
     prepared = parts.verifier.prepare(passages)
-    checked = with_verdicts(answer, [parts.verifier.judge(sentence.text, prepared) for sentence in answer.sentences])
+    checked = with_verdicts(answer, [parts.verifier.judge(cited.quote, prepared) for cited in answer.citations])
     return checked if checked.sentences else abstain((), answer.mode, 0.0)

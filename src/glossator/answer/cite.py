@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
@@ -23,6 +24,9 @@ from glossator.core.types import (
 
 NOT_IN_BOOK = "The book does not answer this question."
 NOT_IN_SELECTION = "This is not found in your selection."
+
+_OWN_MARK = re.compile(r"(?<!\S)\[((?:Source )?\d{1,3})\]")
+"""A number by which the book names a source of its own; in an answer, square brackets name the answer's."""
 
 PageText = Callable[[str], str]
 """Gives a document's text by its id."""
@@ -149,7 +153,7 @@ def abstain(nearest: Sequence[Passage], mode: Mode, confidence: float) -> Answer
 
 
 def _answer(citations: tuple[Citation, ...], mode: Mode, confidence: float) -> Answer:
-    sentences = tuple(Sentence(c.quote, (c.number,)) for c in citations)
+    sentences = tuple(Sentence(_OWN_MARK.sub(r"(\1)", c.quote), (c.number,)) for c in citations)
     text = " ".join(f"{s.text} [{s.citations[0]}]" for s in sentences)
     return Answer(
         text=text,

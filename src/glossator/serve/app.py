@@ -22,7 +22,7 @@ from glossator.conversations import keep_clean
 from glossator.core.settings import Settings, load_settings
 from glossator.core.types import Document
 from glossator.parts import Parts, wire
-from glossator.serve import assets, completions, health, library
+from glossator.serve import assets, completions, health, library, reference
 from glossator.serve.access import Access, token_routes
 from glossator.serve.asking import Desk
 from glossator.serve.door import PLAIN, door_of
@@ -69,7 +69,7 @@ def create_app(settings: Settings | None = None, parts: Parts | None = None) -> 
         await parts.close()
         await asyncio.to_thread(end_tracing)
 
-    app = FastAPI(title="Glossator", version=__version__, lifespan=lifespan)
+    app = FastAPI(title="Glossator", version=__version__, lifespan=lifespan, docs_url=None, redoc_url=None)
     desk = Desk(parts, streams, metrics)
     routers = [door.routes(desk) for door in FIVE]
     routers += [
@@ -78,6 +78,7 @@ def create_app(settings: Settings | None = None, parts: Parts | None = None) -> 
         health.routes(Health(parts), metrics),
         token_routes(keys),
         assets.routes(),
+        reference.routes(),
     ]
     for router in routers:
         app.include_router(router)

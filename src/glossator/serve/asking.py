@@ -131,9 +131,9 @@ def request_key(request: Request) -> str | None:
     return request.headers.get("idempotency-key") or None
 
 
-def lead(mode: Mode | None) -> str:
-    """What stands before quotes that are given in the place of an answer that no language model could write."""
-    return f"{UNAVAILABLE} " if mode is Mode.RETRIEVAL_ONLY else ""
+def as_told(words: str) -> str:
+    """The words of an answer; quotes in the place of one that no language model could write say so first."""
+    return f"{UNAVAILABLE} {words}" if getattr(words, "mode", None) is Mode.RETRIEVAL_ONLY else words
 
 
 def milliseconds(context: Context, *stages: str) -> float:
@@ -185,14 +185,14 @@ def ranks(told: Told) -> dict[str, int]:
 
 
 def by_chunk(words: Words) -> str:
-    """The words with marks that number chunks, in place of quotes: those of one chunk get one number."""
+    """The words as told, with marks that number chunks, in place of quotes: those of one chunk get one number."""
     numbers = {chunk: number for number, chunk in enumerate(dict.fromkeys(words.chunks), 1)}
 
     def renumbered(mark: re.Match[str]) -> str:
         place = int(mark[1]) - 1
         return f"[{numbers[words.chunks[place]]}]" if place < len(words.chunks) else mark[0]
 
-    return _TWICE.sub(r"\1", _MARK.sub(renumbered, words))
+    return _TWICE.sub(r"\1", _MARK.sub(renumbered, as_told(words)))
 
 
 def chunks_shown(told: Told) -> list[Citation]:
@@ -200,9 +200,9 @@ def chunks_shown(told: Told) -> list[Citation]:
     return list({citation.chunk_id: citation for citation in reversed(shown(told))}.values())[::-1]
 
 
-def as_source_marks(text: str) -> str:
-    """`[1]` as `[Source 1]`."""
-    return _MARK.sub(r"[Source \1]", text)
+def as_source_marks(words: Words) -> str:
+    """The words as told, with `[1]` as `[Source 1]`."""
+    return _MARK.sub(r"[Source \1]", as_told(words))
 
 
 def dumped(models: list[BaseModel]) -> list[dict[str, Any]]:

@@ -20,7 +20,7 @@ from glossator.core.checks import MAX_QUESTION, MAX_SELECTION
 from glossator.core.errors import QuestionError
 from glossator.core.receipts import Told
 from glossator.core.types import UNAVAILABLE, Answer, Words
-from glossator.serve.asking import Desk, Pieces, lead
+from glossator.serve.asking import Desk, Pieces, as_told
 from glossator.serve.context import context_of
 from glossator.serve.door import Door, with_request
 from glossator.serve.problems import Problem
@@ -185,7 +185,7 @@ def routes(desk: Desk) -> APIRouter:
                 chunks.events(request, first, pieces, usage=usage), media_type="text/event-stream", headers=HEADERS
             )
         answer = (await desk.whole(pieces)).answer
-        said = _Said(content=_text(answer), annotations=_annotations(answer))
+        said = _Said(content=as_told(Words.of(answer)), annotations=_annotations(answer))
         usage_of = _usage(desk, question, said.content)
         return Completion(id=name, created=made, model=body.model, choices=[_Choice(message=said)], usage=usage_of)
 
@@ -217,18 +217,9 @@ def _asked(messages: list[Message]) -> tuple[str, pipeline.Past]:
     return said[-1].text, tuple(past)
 
 
-def _text(answer: Answer) -> str:
-    return _said(Words.of(answer))
-
-
-def _said(words: str) -> str:
-    """Words as this API tells them; where no language model could write them, they say so."""
-    return lead(getattr(words, "mode", None)) + words
-
-
 def _annotations(answer: Answer) -> list[_Annotation]:
     """A citation for every mark that follows a sentence; brackets within one are the book's own words."""
-    text, at, found = _text(answer), 0, []
+    text, at, found = as_told(Words.of(answer)), 0, []
     cited = {citation.number: citation for citation in answer.citations if citation.url}
     for sentence in answer.sentences:
         begun = text.find(sentence.text, at)
@@ -264,14 +255,14 @@ class _Chunks:
         try:
             told = first if isinstance(first, Told) else None
             if isinstance(first, str):
-                text += _said(first)
+                text += as_told(first)
                 yield self._chunk({"content": text})
             async for piece in pieces:
                 if isinstance(piece, Told):
                     told = piece
                 else:
-                    text += _said(piece)
-                    yield self._chunk({"content": _said(piece)})
+                    text += as_told(piece)
+                    yield self._chunk({"content": as_told(piece)})
         except Exception as error:
             context = context_of(request)
             problem = with_request(as_problem(error, DOOR), context.request_id, dev=False)

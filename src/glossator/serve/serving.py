@@ -36,14 +36,6 @@ HEADERS = {
     "Referrer-Policy": "no-referrer",
     "Cache-Control": "no-cache",
 }
-API_PAGES = ("/docs", "/redoc")
-"""FastAPI's own pages, which load their scripts from elsewhere."""
-API_POLICY = (
-    "default-src 'none'; script-src 'unsafe-inline' https://cdn.jsdelivr.net; style-src 'unsafe-inline'"
-    " https://cdn.jsdelivr.net https://fonts.googleapis.com; font-src https://fonts.gstatic.com; img-src 'self' data:"
-    " https://fastapi.tiangolo.com https://cdn.redoc.ly; connect-src 'self'; worker-src blob:; base-uri 'none';"
-    " frame-ancestors 'none'"
-)
 _CLOSING = 1.0
 """Seconds in which a stream that failed may still say so."""
 _log = logging.getLogger("glossator.requests")
@@ -74,8 +66,6 @@ class Serving:
                 headers["X-Request-ID"] = context.request_id
                 for name, value in HEADERS.items():
                     headers.setdefault(name, value)
-                if scope["path"] in API_PAGES and status == HTTPStatus.OK:
-                    headers["Content-Security-Policy"] = API_POLICY
             await send(message)
 
         self.metrics.running.inc()

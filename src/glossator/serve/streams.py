@@ -60,7 +60,7 @@ class Stream:
 
     def __init__(self, pieces: AsyncIterator[str | Told]) -> None:
         self.text = ""
-        self.chunks: tuple[str, ...] = ()
+        self.words = Words("")
         self.told: Told | None = None
         self.error: Exception | None = None
         self.listeners = 0
@@ -78,7 +78,7 @@ class Stream:
                 async for piece in closing:
                     if isinstance(piece, str):
                         self.text += piece
-                        self.chunks = getattr(piece, "chunks", self.chunks)
+                        self.words = piece if isinstance(piece, Words) else self.words
                     else:
                         self.told = piece
                     self._tell()
@@ -196,12 +196,9 @@ async def _events(streams: Streams, name: str, stream: Stream, place: Place, voi
         while True:
             news, over = stream.news, stream.over  # before the words: what comes while they are sent is news, too
             if fresh := stream.text[heard:]:
+                words = Words(fresh, stream.words.chunks, None if heard else stream.words.mode)
                 heard = len(stream.text)
-                yield event(
-                    "delta",
-                    {"delta": voice.words(Words(fresh, stream.chunks))},
-                    Place(place.stream_id, heard, _digest(stream.text)),
-                )
+                yield event("delta", {"delta": voice.words(words)}, Place(place.stream_id, heard, _digest(stream.text)))
             if over:
                 break
             if not await _happens(news, HEARTBEAT):

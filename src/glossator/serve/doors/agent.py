@@ -12,8 +12,8 @@ from starlette.responses import Response
 
 from glossator import conversations
 from glossator.core.receipts import Told
-from glossator.core.types import Answer, Citation, Mode
-from glossator.serve.asking import Desk, Pieces, as_source_marks, dumped, key_for, lead, request_key, shown
+from glossator.core.types import Answer, Citation, Mode, Words
+from glossator.serve.asking import Desk, Pieces, as_source_marks, dumped, key_for, request_key, shown
 from glossator.serve.door import EVENTS, Body, Door
 from glossator.serve.problems import Problem
 
@@ -193,7 +193,7 @@ def _session_routes(router: APIRouter, desk: Desk) -> None:
 
 def written(answer: Answer) -> str:
     """An answer as this door writes it: marks in the text, sources at its end."""
-    return lead(answer.mode) + as_source_marks(answer.text) + _section(_cited(answer))
+    return as_source_marks(Words.of(answer)) + _section(_cited(answer))
 
 
 def _cited(answer: Answer) -> list[Citation]:
@@ -217,7 +217,7 @@ def _grounded(told: Told, context_text: str | None) -> GroundedResponse:
     answer = told.answer
     citations = [] if context_text is not None else shown(told)[:MOST_SOURCES]
     return GroundedResponse(
-        answer=lead(answer.mode) + as_source_marks(answer.text),
+        answer=as_source_marks(Words.of(answer)),
         sources=[AgentCitation(source_number=c.number, url=c.url, score=c.score) for c in citations],
         confidence=level(0.0 if answer.abstained else answer.confidence),
         retrieval_mode="full_book" if context_text is None else "context_constrained",

@@ -10,7 +10,7 @@ from starlette.responses import Response
 
 from glossator.core.receipts import Told
 from glossator.core.types import Words
-from glossator.serve.asking import Desk, Pieces, by_chunk, chunks_shown, dumped, lead, milliseconds, texts
+from glossator.serve.asking import Desk, Pieces, by_chunk, chunks_shown, dumped, milliseconds, texts
 from glossator.serve.context import Context, context_of
 from glossator.serve.door import EVENTS, Body, Door
 from glossator.serve.problems import Problem
@@ -79,18 +79,16 @@ def routes(desk: Desk) -> APIRouter:
             def sources(told: Told) -> dict[str, Any]:
                 return {"sources": dumped(list(_sources(told))), "metadata": _times(context)}
 
-            return await desk.stream(
-                request, DOOR, lambda _: desk.alone(body.question, top_k=body.top_k), sources, words=by_chunk
-            )
-        told = await desk.whole(desk.alone(body.question, top_k=body.top_k))
-        return AskResponse(question=body.question, answer=_text(told), sources=_sources(told), **_times(context))
+            return await desk.stream(request, DOOR, lambda _: asked(body), sources, words=by_chunk)
+        told = await desk.whole(asked(body))
+        return AskResponse(
+            question=body.question,
+            answer=by_chunk(Words.of(told.answer)),
+            sources=_sources(told),
+            **_times(context),
+        )
 
     return router
-
-
-def _text(told: Told) -> str:
-    """The answer; where no language model could write it, the quotes in its place say so."""
-    return lead(told.answer.mode) + by_chunk(Words.of(told.answer))
 
 
 def _sources(told: Told) -> list[Source]:

@@ -13,8 +13,8 @@ from starlette.responses import Response
 from glossator import conversations
 from glossator.core.conversations import MOST_MESSAGES, ContextMode, Exchange, Session, SessionState
 from glossator.core.receipts import Told
-from glossator.core.types import Filters, Mode
-from glossator.serve.asking import Desk, Pieces, dumped, key_for, lead, request_key, shown
+from glossator.core.types import Filters, Mode, Words
+from glossator.serve.asking import Desk, Pieces, as_told, dumped, key_for, request_key, shown
 from glossator.serve.door import EVENTS, Body, Door
 from glossator.serve.doors.agent import CODES, MEDIUM, ErrorResponse, SessionId
 from glossator.serve.doors.agent import DOOR as AGENT
@@ -138,7 +138,9 @@ def routes(desk: Desk) -> APIRouter:
                 about = response.model_dump(mode="json", exclude={"response_text", "sources"})
                 return {"sources": dumped(list(response.sources)), "metadata": about}
 
-            return await desk.stream(request, DOOR, lambda name: begin(request_key(request) or name), sources)
+            return await desk.stream(
+                request, DOOR, lambda name: begin(request_key(request) or name), sources, words=as_told
+            )
         return _response(await desk.whole(begin(request_key(request))))
 
     @router.post("/agent/query", tags=["grounded"], response_model=AgentResponse, responses=documented)
@@ -182,7 +184,7 @@ def _response(told: Told) -> AgentResponse:
     unsupported = [claim.text for claim in answer.unsupported_claims]
     doubtful = bool(unsupported) or (not answer.abstained and answer.confidence < MEDIUM)
     return AgentResponse(
-        response_text=_within(lead(answer.mode) + answer.text),
+        response_text=_within(as_told(Words.of(answer))),
         sources=_sources(told),
         confidence_score=answer.confidence,
         grounding_validation=GroundingValidation(

@@ -10,7 +10,7 @@ from starlette.responses import Response
 
 from glossator.core.receipts import Told
 from glossator.core.types import Words
-from glossator.serve.asking import Desk, Pieces, by_chunk, chunks_shown, dumped, lead, milliseconds, ranks, texts
+from glossator.serve.asking import Desk, Pieces, by_chunk, chunks_shown, dumped, milliseconds, ranks, texts
 from glossator.serve.context import Context, context_of
 from glossator.serve.door import EVENTS, Body, Door
 from glossator.serve.problems import Problem
@@ -105,7 +105,7 @@ def routes(desk: Desk) -> APIRouter:
             return await desk.stream(request, DOOR, lambda _: asked(body, context), sources, words=by_chunk)
         told = await desk.whole(asked(body, context))
         return AgentResponse(
-            answer=lead(told.answer.mode) + by_chunk(Words.of(told.answer)),
+            answer=by_chunk(Words.of(told.answer)),
             sources=_sources(told) if body.include_sources else [],
             metadata=_metadata(told, context),
         )

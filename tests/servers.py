@@ -1,0 +1,34 @@
+"""Applications that are served from a thread of this process, at an address of their own."""
+
+from __future__ import annotations
+
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import uvicorn
+
+PATIENT = "glossator.serve.patience:PatientProtocol"
+
+
+@contextmanager
+def running(app: Any, on: socket.socket | None = None, **options: Any) -> Iterator[str]:
+    """The address of an application for as long as it is needed.
+
+    It runs on asyncio's own loop: any thread may collect another's garbage, and the fast loop's must not be.
+    """
+    given = {"port": 0, "log_level": "critical", "loop": "asyncio", "timeout_graceful_shutdown": 1, **options}
+    server = uvicorn.Server(uvicorn.Config(app, **given))
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [on]} if on else {})
+    thread.start()
+    try:
+        while not server.started:
+            thread.join(0.01)
+            assert thread.is_alive()
+        host, port = server.servers[0].sockets[0].getsockname()
+        yield f"http://{host}:{port}"
+    finally:
+        server.should_exit = True
+        thread.join()
