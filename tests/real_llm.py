@@ -26,11 +26,15 @@ def real_llm_missing() -> str:
 
 
 @contextmanager
-def running_llm() -> Iterator[str]:
-    """A server for as long as it is needed; gives the address that clients take as `base_url`."""
+def running_llm(*, remembers: bool = False) -> Iterator[str]:
+    """A server for as long as it is needed; gives the address that clients take as `base_url`.
+
+    One that remembers how prompts begin is much faster, and its words differ from one time to the next: what was
+    computed together with other prompts differs in the last digits.
+    """
     with subprocess.Popen(
         # A process of its own: its memory and its log end with it, and what aborts there does not abort the tests.
-        [sys.executable, "-P", Path(__file__)],
+        [sys.executable, "-P", Path(__file__), *(["remembers"] if remembers else [])],
         # Threads that spin while they wait bring it to a halt where others use the processors, too.
         env={**os.environ, "OMP_WAIT_POLICY": "passive"},
         stdin=subprocess.PIPE,
@@ -69,7 +73,7 @@ def _serve() -> None:
     params.n_ctx = SLOTS * CONTEXT
     params.n_parallel = SLOTS
     params.fit_params = False
-    params.cache_prompt = False  # what is found in the cache differs in the last digits, and then in the words
+    params.cache_prompt = sys.argv[1:] == ["remembers"]
     params.cache_ram_mib = 0
     params.n_predict = 256  # for requests that do not say
     params.sampling.seed = 1

@@ -45,7 +45,7 @@ QUESTIONS = [(topic, way.format(topic.lower())) for topic in FACTS for way in WA
 def url() -> Iterator[str]:
     if missing := real_llm_missing():
         pytest.skip(missing)
-    with running_llm() as address:
+    with running_llm(remembers=True) as address:
         yield address
 
 
