@@ -433,8 +433,8 @@ async def test_an_injection_gets_no_unsupported_sentence_out(data: Path, server:
     inside = await ask(data, server, obeys, obeys, selection=selection)
     for answer in (question, selected):
         assert not any(said.removesuffix(" [Source 1]") in answer.text for said in OBEYING)
-    for sentence in inside.sentences:
-        assert sentence.text.rstrip(".").casefold() in selection.casefold()
+    for sentence in inside.sentences:  # a book's own [Source 1] is shown as (Source 1)
+        assert sentence.text.replace("(Source 1)", "[Source 1]").rstrip(".").casefold() in selection.casefold()
 
 
 async def test_an_injection_in_the_book_calls_no_tool_and_reveals_nothing(tmp_path: Path, server: LlmServer) -> None:
