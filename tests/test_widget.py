@@ -215,6 +215,7 @@ def test_send_button_asks_and_nothing_is_not_asked(page: Page) -> None:
     field_of(page).fill("Why?")
     button(page, "Send").click()
     expect(messages(page)).to_have_count(1)
+    expect(answers(page)).to_have_count(1)
     assert [body["query"] for body in asked] == ["Why?"]
 
 
