@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import re
 import shutil
@@ -129,13 +130,19 @@ def address(shelf: tuple[Path, socket.socket], site: Site) -> Iterator[str]:
 
 @pytest.fixture(scope="module")
 def chromium() -> Iterator[Browser]:
-    """One browser for a module: with one for the session no loop could run in the tests after it."""
+    """One browser for a module: with one for the session no loop could run in the tests after it.
+
+    Garbage is collected when it has gone: Python 3.11 was seen to crash now and then when it did so within the driver.
+    """
     if PROGRAM is None:
         pytest.skip("Chromium is not installed (on Debian: apt install chromium)")
+    gc.disable()
     with sync_playwright() as playwright:
         opened = playwright.chromium.launch(executable_path=PROGRAM, args=FLAGS)
         yield opened
         opened.close()
+    gc.enable()
+    gc.collect()
 
 
 @dataclass

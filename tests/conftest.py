@@ -22,11 +22,7 @@ pytest_plugins = ["browser"]
 FIRST = """
     agent_real widget_safety widget_return widget_faults widget_sources widget events disconnects operations
 """.split()
-"""Files whose tests take minutes: begun last, one of them would run alone while the other processes have none.
-
-Those with a browser come before what leaves garbage in a process: its driver works in greenlets, and Python 3.11 was
-seen to crash when it collected the garbage of others there.
-"""
+"""Files whose tests take minutes: begun last, one of them would run alone while the other processes have none."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

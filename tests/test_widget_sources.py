@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -231,22 +232,25 @@ def test_source_in_the_list_opens_too(page: Page) -> None:
     assert page.evaluate(LIT) == [QUOTE]
 
 
-def test_withheld_sentences_are_only_counted(page: Page, shelf: Any) -> None:
+@pytest.fixture(scope="module")
+def drafted(shelf: Any) -> Iterator[str]:
+    """The address of a server whose language model says something true, and a lie."""
     truth, lie = f"{QUOTE} [Source 1]", "It was invented in 1822 by a baker named Jean. [Source 1]"
-    with (
-        running_llm_server() as model,
-        browser.listening() as on,
-        browser.serving(shelf[0], on, llm=f"{model.url}#scripted", cache_answers=0) as drafted,
-    ):
+    with running_llm_server() as model, browser.listening() as on:
         model.script(searches(), says(f"{truth} {lie}"), says("NOT FOUND"))
-        open_chat(page, drafted)
-        turn = ask(page, QUESTION, wait=False)
-        expect(answers(page)).to_contain_text(QUOTE, timeout=60_000)
-        settled(page)
-        note = turn.locator("details.note")
-        expect(note.locator("summary")).to_have_text(said(page, "withheld", 1))
-        assert note.get_attribute("open") is None
-        assert "baker" not in (turn.text_content() or "")
+        with browser.serving(shelf[0], on, llm=f"{model.url}#scripted", cache_answers=0) as address:
+            yield address
+
+
+def test_withheld_sentences_are_only_counted(page: Page, drafted: str) -> None:
+    open_chat(page, drafted)
+    turn = ask(page, QUESTION, wait=False)
+    expect(answers(page)).to_contain_text(QUOTE, timeout=60_000)
+    settled(page)
+    note = turn.locator("details.note")
+    expect(note.locator("summary")).to_have_text(said(page, "withheld", 1))
+    assert note.get_attribute("open") is None
+    assert "baker" not in (turn.text_content() or "")
 
 
 # Selection.
