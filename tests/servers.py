@@ -15,11 +15,8 @@ PATIENT = "glossator.serve.patience:PatientProtocol"
 
 @contextmanager
 def running(app: Any, on: socket.socket | None = None, **options: Any) -> Iterator[str]:
-    """The address of an application for as long as it is needed.
-
-    It runs on asyncio's own loop: any thread may collect another's garbage, and the fast loop's must not be.
-    """
-    given = {"port": 0, "log_level": "critical", "loop": "asyncio", "timeout_graceful_shutdown": 1, **options}
+    """The address of an application for as long as it is needed."""
+    given = {"port": 0, "log_level": "critical", "timeout_graceful_shutdown": 1, **options}
     server = uvicorn.Server(uvicorn.Config(app, **given))
     thread = threading.Thread(target=server.run, kwargs={"sockets": [on]} if on else {})
     thread.start()

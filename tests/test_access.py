@@ -631,7 +631,7 @@ async def test_every_response_is_safe_and_has_an_id_of_its_own(client: httpx.Asy
         await client.request("TRACE", "/livez"),
         await client.post("/chat/stream", json=ASKING["/chat/stream"], headers=key),
         *[await client.get(path, headers=key) for path in [*PUBLIC, *HIDDEN, "/metrics", "/llms.txt"]],
-        await client.get("/docs"),
+        *[await client.get(path) for path in ("/docs", "/redoc")],
         await client.post("/mcp", json=OTHERS["/mcp"], headers=key),
     ]
     assert [str(response.request.url) for response in responses if not is_safe(response)] == []

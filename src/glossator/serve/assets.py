@@ -21,7 +21,7 @@ _BLANK = re.compile(r"(?<=[;{}:,])\s+|\s+(?=[{}])")
 """White space that neither a style sheet nor a script needs; it would be missed in what the widget says."""
 _PRIVATE = re.compile(r"#[a-zA-Z]+")
 """Names that nobody outside of the element can see, and that may be short."""
-_SCRIPT = "text/javascript"
+SCRIPT, STYLE = "text/javascript", "text/css"
 _SHARED = {"Access-Control-Allow-Origin": "*", "Cross-Origin-Resource-Policy": "cross-origin"}
 """A module is loaded by pages of every origin; what it may ask is another question."""
 
@@ -40,15 +40,16 @@ def routes() -> APIRouter:
     """`/style.css`, `/widget.js`, and the widget's words in Urdu, which only pages in Urdu load."""
     router = APIRouter(include_in_schema=False)
     for path, text, kind, headers in (
-        ("/style.css", _read("style.css"), "text/css", {}),
-        ("/widget.js", widget_script(), _SCRIPT, _SHARED),
-        ("/widget/ur.js", jsmin(_read("widget/ur.js")), _SCRIPT, _SHARED),
+        ("/style.css", _read("style.css"), STYLE, {}),
+        ("/widget.js", widget_script(), SCRIPT, _SHARED),
+        ("/widget/ur.js", jsmin(_read("widget/ur.js")), SCRIPT, _SHARED),
     ):
-        router.add_api_route(path, _sender(text.encode(), kind, headers), methods=["GET"])
+        router.add_api_route(path, sender(text.encode(), kind, headers), methods=["GET"])
     return router
 
 
-def _sender(content: bytes, kind: str, headers: dict[str, str]) -> Callable[[Request], Awaitable[Response]]:
+def sender(content: bytes, kind: str, headers: dict[str, str]) -> Callable[[Request], Awaitable[Response]]:
+    """A route that sends this; who has it already is told so."""
     tag = f'"{hashlib.sha256(content).hexdigest()[:16]}"'
     headers = {"ETag": tag, "Cache-Control": "public, max-age=300", **headers}
 

@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from functools import cache
+from importlib import resources
 
-import fastapi_swagger
 from fastapi import APIRouter
-from fastapi.responses import FileResponse, HTMLResponse, Response
+from fastapi.responses import HTMLResponse
+
+from glossator.serve.assets import SCRIPT, STYLE, sender
 
 _POLICY = (
     "default-src 'none'; script-src 'self'; connect-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:;"
     " base-uri 'none'; frame-ancestors 'none'"
 )
-_FILES = Path(fastapi_swagger.__file__).parent / "resources"
 _PAGE = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
 <title>The API</title><link rel="icon" href="data:,"><link rel="stylesheet" href="/docs/swagger-ui.css"></head>
 <body><div id="api"></div><script src="/docs/swagger-ui-bundle.js"></script><script src="/docs/start.js"></script>
 </body></html>
 """
-_START = 'SwaggerUIBundle({ url: "/openapi.json", dom_id: "#api" });'
+_START = b'SwaggerUIBundle({ url: "/openapi.json", dom_id: "#api" });'
 
 
 def routes() -> APIRouter:
@@ -30,16 +31,15 @@ def routes() -> APIRouter:
     async def page() -> HTMLResponse:
         return HTMLResponse(_PAGE, headers={"Content-Security-Policy": _POLICY})
 
-    @router.get("/docs/start.js")
-    async def start() -> Response:
-        return Response(_START, media_type="text/javascript")
-
-    @router.get("/docs/swagger-ui.css")
-    async def style() -> FileResponse:
-        return FileResponse(_FILES / "swagger-ui.css")
-
-    @router.get("/docs/swagger-ui-bundle.js")
-    async def script() -> FileResponse:
-        return FileResponse(_FILES / "swagger-ui-bundle.js")
-
+    for name, content, kind in (
+        ("start.js", _START, SCRIPT),
+        ("swagger-ui-bundle.js", _read("swagger-ui-bundle.js"), SCRIPT),
+        ("swagger-ui.css", _read("swagger-ui.css"), STYLE),
+    ):
+        router.add_api_route(f"/docs/{name}", sender(content, kind, {}), methods=["GET"])
     return router
+
+
+@cache
+def _read(name: str) -> bytes:
+    return resources.files("fastapi_swagger").joinpath("resources", name).read_bytes()

@@ -60,7 +60,7 @@ class Stream:
 
     def __init__(self, pieces: AsyncIterator[str | Told]) -> None:
         self.text = ""
-        self.words = Words("")
+        self.latest = Words("")
         self.told: Told | None = None
         self.error: Exception | None = None
         self.listeners = 0
@@ -78,7 +78,7 @@ class Stream:
                 async for piece in closing:
                     if isinstance(piece, str):
                         self.text += piece
-                        self.words = piece if isinstance(piece, Words) else self.words
+                        self.latest = piece if isinstance(piece, Words) else self.latest
                     else:
                         self.told = piece
                     self._tell()
@@ -196,7 +196,7 @@ async def _events(streams: Streams, name: str, stream: Stream, place: Place, voi
         while True:
             news, over = stream.news, stream.over  # before the words: what comes while they are sent is news, too
             if fresh := stream.text[heard:]:
-                words = Words(fresh, stream.words.chunks, None if heard else stream.words.mode)
+                words = Words(fresh, stream.latest.chunks, None if heard else stream.latest.mode)
                 heard = len(stream.text)
                 yield event("delta", {"delta": voice.words(words)}, Place(place.stream_id, heard, _digest(stream.text)))
             if over:
