@@ -18,11 +18,12 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
 
 from common import CACHE, ROOT, indexed
-from glossator import conversations, pipeline
-from glossator.answer.agent import AgentDrafter
+from glossator import pipeline
+from glossator.answer.llm.agent import AgentDrafter
 from glossator.core.conversations import session_key
 from glossator.core.settings import load_settings
-from glossator.parts import Parts, wire
+from glossator.pipeline import conversations
+from glossator.pipeline.wiring import Parts, wire
 from llm_server import running_llm_server, says, searches
 
 QUESTION = "What is the zero-moment point?"

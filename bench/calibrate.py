@@ -22,7 +22,7 @@ from glossator.core.types import Filters
 from glossator.facade import Book
 from glossator.ingest.chunk import SELECTION, chunk_document
 from glossator.ingest.selection import selection_document
-from glossator.parts import _NoWords
+from glossator.pipeline.wiring import _NoWords
 
 TARGET = ROOT / "src" / "glossator" / "embed" / "calibration.json"
 BOOKS = {"rust": ("books/rust-book.tar.gz", "src"), "docusaurus": ("books/docusaurus-docs.tar.gz", "website/docs")}

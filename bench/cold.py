@@ -35,7 +35,7 @@ def main() -> None:
         f" {statistics.median(bare):.2f} s, ratio {typical / statistics.median(bare):.1f}"
     )
     code = f"import sys; sys.argv = ['glossator', 'ask', {QUESTION!r}, '--data-dir', {str(folder)!r}]\n" + (
-        "from glossator.cli import main\ntry:\n    main()\nfinally:\n"
+        "from glossator.cli.main import main\ntry:\n    main()\nfinally:\n"
         "    print(sorted({'openai', 'agents', 'fastapi', 'torch'} & set(sys.modules)), file=sys.stderr)"
     )
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -17,7 +17,7 @@ from common import unpack
 from glossator import pipeline
 from glossator.core.settings import load_settings
 from glossator.core.types import Answer, Brief, Passage, UnsupportedClaim
-from glossator.parts import Parts, wire
+from glossator.pipeline.wiring import Parts, wire
 
 CLEAN = (
     "Spring tides occur at new moon and at full moon. They have the largest range of all tides. Neap tides occur at the"

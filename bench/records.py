@@ -24,10 +24,10 @@ sys.path.insert(0, str(ROOT / "tests"))
 from glossator.core.conversations import Request, session_key  # noqa: E402
 from glossator.core.receipts import Receipt  # noqa: E402
 from glossator.core.types import Answer, Citation, Mode, Sentence, Status, Verdict  # noqa: E402
-from glossator.store.database import Database, database_url  # noqa: E402
-from glossator.store.records import Records  # noqa: E402
-from glossator.store.schema import conversations  # noqa: E402
-from glossator.verification.receipts import make_receipt  # noqa: E402
+from glossator.pipeline.receipts import make_receipt  # noqa: E402
+from glossator.store.records.database import Database, database_url  # noqa: E402
+from glossator.store.records.repository import Records  # noqa: E402
+from glossator.store.records.schema import conversations  # noqa: E402
 from postgres import running_postgres  # noqa: E402
 
 WRITING = 1.5

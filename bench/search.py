@@ -15,7 +15,7 @@ from glossator.core.types import Document, Embedding, Filters
 from glossator.embed.cache import EmbeddingCache, embed_with_cache
 from glossator.ingest.chunk import chunk_document
 from glossator.retrieve import retrieve
-from glossator.store.generations import FORMAT, Generations, Manifest, now
+from glossator.store.index.generations import FORMAT, Generations, Manifest, now
 
 LIMITS = {1_000: 3.0, 10_000: 6.0}
 

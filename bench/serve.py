@@ -160,7 +160,7 @@ def raw_rates(data: Path, asked: list[str], seconds: float = 8.0) -> tuple[float
         "import sys, time, json\n"
         "from concurrent.futures import ThreadPoolExecutor\n"
         "from glossator.core.settings import load_settings\n"
-        "from glossator.parts import make_embedder\n"
+        "from glossator.pipeline.wiring import make_embedder\n"
         "asked = json.load(sys.stdin); embed = make_embedder(load_settings()).embed_query; embed(asked[0])\n"
         "rates = []\n"
         "for threads in (1, 2, 4):\n"

@@ -14,9 +14,9 @@ from collections.abc import Callable, Sequence
 
 import claims as sets
 from glossator.embed.colbert import ColbertEncoder
-from glossator.verification.gate import SURE
-from glossator.verification.judge import SUPPORTED, Verifier
-from glossator.verification.model import score
+from glossator.verify.gate import SURE
+from glossator.verify.judge import SUPPORTED, Verifier
+from glossator.verify.model import score
 
 Rows = sets.Rows
 Judge = Callable[[Rows], bool]

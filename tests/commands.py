@@ -16,10 +16,10 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
-from glossator.cli import main
+from glossator.cli.main import main
 
 MEMORY = Path("/dev/shm")  # noqa: S108 - a folder that only this test run sees is made in it
-START = [sys.executable, "-c", "from glossator.cli import main; main()"]
+START = [sys.executable, "-c", "from glossator.cli.main import main; main()"]
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from typing import Any
 
 import uvicorn
 
-PATIENT = "glossator.serve.patience:PatientProtocol"
+PATIENT = "glossator.serve.middleware.protocol:PatientProtocol"
 
 
 @contextmanager

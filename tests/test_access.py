@@ -21,9 +21,9 @@ import doors
 from commands import quick_folder, run
 from doors import FACT, QUESTION, Body, is_uuid4, serving, stream
 from glossator.core.settings import load_settings
-from glossator.serve import keys
 from glossator.serve.app import create_app
-from glossator.serve.keys import KEYS_FILE, KeyRing
+from glossator.serve.auth import keys
+from glossator.serve.auth.keys import KEYS_FILE, KeyRing
 from test_limits import ASKING, CHEAP, JSON, OTHERS, seconds_to_wait, told, until_refused
 
 data = doors.data

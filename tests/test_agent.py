@@ -19,18 +19,19 @@ from agents.testing import ScriptedModel, assistant_message, function_call
 
 import glossator
 from commands import quick_folder, run
-from glossator import conversations, pipeline
-from glossator.answer import persistence
-from glossator.answer.agent import AgentDrafter
-from glossator.answer.breaker import Breaker, BreakerState
-from glossator.answer.providers import providers
+from glossator import pipeline
+from glossator.answer.llm import chain
+from glossator.answer.llm.agent import AgentDrafter
+from glossator.answer.llm.breaker import Breaker, BreakerState
+from glossator.answer.llm.providers import providers
 from glossator.core.conversations import session_key
 from glossator.core.errors import SettingsError
 from glossator.core.settings import load_settings
 from glossator.core.types import Answer, Filters, Mode
-from glossator.parts import Parts, wire
+from glossator.pipeline import conversations
+from glossator.pipeline.wiring import Parts, wire
 from glossator.serve.app import create_app
-from glossator.verification.judge import Verifier
+from glossator.verify.judge import Verifier
 from llm_server import (
     LlmServer,
     Reply,
@@ -80,7 +81,7 @@ def data() -> Iterator[Path]:
 
 @pytest.fixture(autouse=True)
 def no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(persistence, "PAUSE", 0.01)
+    monkeypatch.setattr(chain, "PAUSE", 0.01)
 
 
 @asynccontextmanager
@@ -256,7 +257,7 @@ async def test_only_what_may_pass_is_tried_again_and_three_times_at_most(data: P
 
 
 async def test_a_stream_that_stalls_is_given_up(data: Path, server: LlmServer, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(persistence, "STALL", 0.2)
+    monkeypatch.setattr(chain, "STALL", 0.2)
     answer = await ask(data, server, stalls())
     assert (answer.mode, len(server.asked)) == (Mode.RETRIEVAL_ONLY, 3)
     begun = await ask(data, server, searches(), stalls(f"{TRUE} They have"))
@@ -562,16 +563,16 @@ async def test_slow_checks_end_with_the_time_too(
 async def test_a_provider_that_stalls_leaves_time_for_the_next(
     data: Path, server: LlmServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(persistence, "STALL", 0.3)
-    chain = f"{server.url}#one, {server.url}#two"
-    answer = await ask(data, server, stalls(), says(TRUE), llm=chain)
+    monkeypatch.setattr(chain, "STALL", 0.3)
+    llms = f"{server.url}#one, {server.url}#two"
+    answer = await ask(data, server, stalls(), says(TRUE), llm=llms)
     assert (answer.mode, [body["model"] for body in server.asked]) == (Mode.FULL, ["one", "two"])
 
 
 async def test_a_provider_that_only_hangs_is_left_alone_in_the_end(
     data: Path, server: LlmServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(persistence, "PATIENCE", 0.1)
+    monkeypatch.setattr(chain, "PATIENCE", 0.1)
     server.script(stalls())
     async with opened(data, server, answer_seconds=0.3) as parts:
         for _ in range(6):
@@ -636,7 +637,7 @@ def test_what_the_environment_says_of_openai_goes_to_nobody_else(monkeypatch: py
     for name, value in (("ORG_ID", "org-1"), ("PROJECT_ID", "proj-1"), ("CUSTOM_HEADERS", "X-Token: gate-1")):
         monkeypatch.setenv(f"OPENAI_{name}", value)
     provider = providers(load_settings(llm="https://other.example/v1#m"))[0]
-    client = persistence._client(provider, httpx2.Timeout(1))
+    client = chain._client(provider, httpx2.Timeout(1))
     assert not {"org-1", "proj-1", "gate-1"} & {str(value) for value in client.default_headers.values()}
 
 

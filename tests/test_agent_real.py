@@ -13,15 +13,16 @@ import pytest
 
 import glossator
 from commands import quick_folder
-from glossator import conversations, drafting, pipeline
-from glossator.answer import agent, persistence
-from glossator.answer.agent import AgentDrafter
+from glossator import pipeline
+from glossator.answer.llm import agent, chain
+from glossator.answer.llm.agent import AgentDrafter
 from glossator.core.conversations import session_key
 from glossator.core.settings import load_settings
+from glossator.core.text.words import content_words
 from glossator.core.types import Answer, Mode
-from glossator.core.words import content_words
-from glossator.parts import Parts, wire
-from glossator.verification.gate import SURE
+from glossator.pipeline import conversations, drafting
+from glossator.pipeline.wiring import Parts, wire
+from glossator.verify.gate import SURE
 from real_llm import MODEL, real_llm_missing, running_llm
 
 FACTS = {
@@ -61,7 +62,7 @@ def data() -> Iterator[Path]:
 @pytest.fixture(autouse=True)
 def short_answers(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nonsense comes at some forty words a second, and there is no end to it; on a busy machine at far fewer."""
-    monkeypatch.setattr(persistence, "STALL", 60.0)
+    monkeypatch.setattr(chain, "STALL", 60.0)
     monkeypatch.setattr(agent, "_SETTINGS", dataclasses.replace(agent._SETTINGS, max_tokens=32))
     monkeypatch.setattr(drafting, "MOST_MENDED", 0)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from glossator.verification.draft.claims import Kind, is_aside, split_claims
+from glossator.verify.claims.split import Kind, is_aside, split_claims
 
 ASIDES = """
 Hello!|Hi there!|Sure!|Great question!|That's a great question.|Of course.|Sure, of course!|Thank you for your question.

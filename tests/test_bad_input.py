@@ -16,10 +16,10 @@ import pytest
 
 import glossator
 from commands import quick_folder, run, run_alone
-from glossator import cli
+from glossator.cli import main as cli
 from glossator.core.errors import StorageProblem
 from glossator.embed.local import built_in_model
-from glossator.store.generations import Generations
+from glossator.store.index.generations import Generations
 
 MOON = "What causes tides?"
 PAGE = "# Tides\n\nTides are caused mainly by the gravity of the Moon. The Sun helps a little.\n"
@@ -276,7 +276,7 @@ def test_an_ingest_beside_another_is_one_line(data: Path, tmp_path: Path) -> Non
 
 AS_NOBODY = """
 import os, sys
-from glossator.cli import main
+from glossator.cli.main import main
 
 def run(*arguments):
     sys.argv = ["glossator", *arguments]

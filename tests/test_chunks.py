@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import glossator
-from glossator.core.sentences import split_sentences
+from glossator.core.text.sentences import split_sentences
 from glossator.core.types import BlockKind, Chunk, Document
 from glossator.ingest.chunk import BOOK, chunk_document
 from glossator.ingest.read import read_source

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from glossator.core.sentences import MAX_SENTENCE
-from glossator.verification.draft.claims import Kind, Piece, Splitter, split_claims
-from glossator.verification.draft.scan import MAX_CODE
+from glossator.core.text.sentences import MAX_SENTENCE
+from glossator.verify.claims.scan import MAX_CODE
+from glossator.verify.claims.split import Kind, Piece, Splitter, split_claims
 
 MARKS = {
     (

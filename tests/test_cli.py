@@ -15,7 +15,7 @@ import pytest
 
 import glossator
 from commands import START, Outcome, quick_folder, run, run_alone
-from glossator.parts import built_in_model
+from glossator.pipeline.wiring import built_in_model
 
 MOON = "What causes tides?"
 PAGE = """# Tides
@@ -165,7 +165,7 @@ def test_a_reader_that_leaves_early_is_no_crash(data: Path) -> None:
 
 def test_ask_imports_neither_an_llm_library_nor_a_web_framework(data: Path) -> None:
     code = (
-        "import sys; from glossator.cli import main; main();"
+        "import sys; from glossator.cli.main import main; main();"
         "unwanted = {'openai', 'agents', 'fastapi', 'starlette', 'uvicorn', 'torch'} & sys.modules.keys();"
         "sys.exit(f'imported: {unwanted}' if unwanted else 0)"
     )

@@ -19,7 +19,6 @@ import pytest
 
 import glossator
 from commands import quick_folder, run
-from glossator.conversations import converse, conversing
 from glossator.core.conversations import ContextMode, SessionState, session_key
 from glossator.core.errors import (
     BadInput,
@@ -32,7 +31,8 @@ from glossator.core.errors import (
 )
 from glossator.core.types import Answer, Brief, Filters, Mode, Passage, UnsupportedClaim
 from glossator.facade import Book
-from glossator.store.database import HEAD
+from glossator.pipeline.conversations import converse, conversing
+from glossator.store.records.database import HEAD
 
 PAGE = """# Tides
 

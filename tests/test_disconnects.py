@@ -43,11 +43,12 @@ WATCHED = """
 import asyncio
 from starlette.responses import JSONResponse
 from starlette.routing import Route
-from glossator.answer import persistence
-from glossator.serve import app, streams
+from glossator.answer.llm import chain
+from glossator.serve import app
+from glossator.serve.doors import streams
 
 streams.RETURN_WITHIN = 0.2
-persistence.PATIENCE = persistence.STALL = 300.0
+chain.PATIENCE = chain.STALL = 300.0
 create_app = app.create_app
 
 
@@ -62,7 +63,7 @@ def watched(*given):
 
 
 app.create_app = watched
-from glossator.cli import main
+from glossator.cli.main import main
 
 main()
 """

@@ -12,10 +12,10 @@ from click.testing import CliRunner
 
 import api_page
 from conftest import ROOT
-from glossator.cli import cli
+from glossator.cli.main import cli
 from glossator.core.settings import Settings
 from glossator.serve.app import create_app
-from glossator.store.schema import metadata
+from glossator.store.records.schema import metadata
 
 DOCS = ROOT / "docs"
 
@@ -36,9 +36,9 @@ def cli_page() -> str:
 
 
 def cli_docstring() -> str:
-    import glossator.cli
+    import glossator.cli.main
 
-    return (glossator.cli.__doc__ or "").partition("\n\n")[2].strip()
+    return (glossator.cli.main.__doc__ or "").partition("\n\n")[2].strip()
 
 
 def test_the_page_on_commands_is_what_the_commands_say() -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from glossator.core.errors import ModelProblem
 from glossator.core.ports import silent
-from glossator.core.sentences import split_sentences
+from glossator.core.text.sentences import split_sentences
 from glossator.core.types import Chunk
 from glossator.embed.cache import EmbeddingCache, embed_with_cache
 from glossator.embed.local import LocalEmbedder, built_in_model

@@ -25,16 +25,15 @@ import doors
 import glossator
 from commands import quick_folder
 from doors import ABOUT_SELECTION, BASE, FACT, FALSEHOOD, PAGES, QUESTION, SELECTION, Body, tells_no_internals
-from glossator.answer import persistence
+from glossator.answer.llm import chain
 from glossator.core.settings import load_settings
 from glossator.core.types import UNAVAILABLE
 from glossator.serve import app as application
-from glossator.serve import streams
-from glossator.serve.doors import query
-from glossator.serve.keys import KeyRing, Scope
-from glossator.serve.streams import Streams
-from glossator.store import records
-from glossator.store.records import Records
+from glossator.serve.auth.keys import KeyRing, Scope
+from glossator.serve.doors import query, streams
+from glossator.serve.doors.streams import Streams
+from glossator.store.records import repository
+from glossator.store.records.repository import Records
 from llm_server import LlmServer, Reply, dies, fails, says, stalls
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -300,9 +299,9 @@ def patience(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(streams, "RETURN_WITHIN", LONG)
     monkeypatch.setattr(streams, "MOST_ALONE", ALL)
     monkeypatch.setattr(streams, "HEARTBEAT", LONG)
-    monkeypatch.setattr(persistence, "STALL", LONG)
-    monkeypatch.setattr(persistence, "PATIENCE", LONG)
-    monkeypatch.setattr(persistence, "PAUSE", 0.01)
+    monkeypatch.setattr(chain, "STALL", LONG)
+    monkeypatch.setattr(chain, "PATIENCE", LONG)
+    monkeypatch.setattr(chain, "PAUSE", 0.01)
     monkeypatch.setattr(query, "BUDGET", LONG)
 
 
@@ -573,7 +572,7 @@ async def test_a_stream_says_that_no_language_model_answers_as_the_whole_answer_
 async def test_a_language_model_that_stalls_is_cut_off(
     own: Server, model: LlmServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(persistence, "STALL", 0.2)
+    monkeypatch.setattr(chain, "STALL", 0.2)
     model.script(stalls(f"{FACT} [Source 1]\n\nA robot keeps"))
     reader = await own.read("/chat/stream", _with_query(fresh())).end()
     assert reader.text == f"{FACT} [1]"
@@ -665,7 +664,7 @@ async def test_a_key_that_named_another_request_is_refused_by_its_status(server:
 async def test_a_busy_conversation_is_told_by_a_status_while_that_is_possible_and_else_by_an_event(
     server: Server, model: LlmServer, path: str, as_status: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(records, "LONGEST_WAIT", 0.5)
+    monkeypatch.setattr(repository, "LONGEST_WAIT", 0.5)
     monkeypatch.setattr(streams, "WAIT_FOR_FIRST", LONG if as_status else 0.01)
     session, gate = fresh(), script(model)
     gate.allowed = 1
@@ -1148,7 +1147,7 @@ async def test_an_answer_that_nobody_hears_is_given_up(
     await soon(lambda: model.left == 1)
     await server.forgotten(reader)
     assert await server.history(session) == []
-    monkeypatch.setattr(records, "LONGEST_WAIT", MOST_SECONDS / 2)
+    monkeypatch.setattr(repository, "LONGEST_WAIT", MOST_SECONDS / 2)
     again = await told(server, model, path, session)
     assert again.events[-1].name == "done"
     assert path not in REMEMBERED or await server.history(session) == [in_plain_marks(again.text)]

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from glossator.core.types import Checked, Policy, Status
 from glossator.embed.colbert import ColbertEncoder
-from glossator.verification.gate import UNVERIFIED, Gate, check
-from glossator.verification.judge import Verifier
+from glossator.verify.gate import UNVERIFIED, Gate, check
+from glossator.verify.judge import Verifier
 
 PASSAGES = [
     "The hip motor weighs 40 kg and must never be lifted by one person. It runs at 48 V. "

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from glossator.batches import read_batch
+from glossator.cli.batches import read_batch
 from glossator.core.errors import QuestionError
 from glossator.core.types import Policy
-from glossator.verification.gate import check
-from glossator.verification.judge import Verifier
+from glossator.verify.gate import check
+from glossator.verify.judge import Verifier
 
 VERIFIER = Verifier()
 PASSAGES = [

@@ -18,8 +18,8 @@ from glossator.core.errors import IndexDamaged, IndexMismatch, IngestRunning, No
 from glossator.core.types import DocumentCounts, EmbeddingCounts
 from glossator.embed.cache import KEPT_GENERATIONS
 from glossator.facade import Book
-from glossator.parts import built_in_model
-from glossator.store.generations import Generations
+from glossator.pipeline.wiring import built_in_model
+from glossator.store.index.generations import Generations
 
 MOON = "What causes tides?"
 

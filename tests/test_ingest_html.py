@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from glossator.core.types import BlockKind
-from glossator.ingest.extract import Extracted, extract
+from glossator.ingest.formats.html import Extracted, extract
 from glossator.ingest.read import read_source
 
 

@@ -28,11 +28,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from commands import quick_folder
-from glossator.cli_keys import keys as keys_command
+from glossator.cli.keys import keys as keys_command
 from glossator.core.errors import BadInput, GlossatorError, StorageProblem
-from glossator.serve import keyfile
-from glossator.serve import keys as module
-from glossator.serve.keys import Caller, Forbidden, KeyRing, KeysDamaged, Scope, Unauthorized, web_origin
+from glossator.serve.auth import keyfile
+from glossator.serve.auth import keys as module
+from glossator.serve.auth.keys import Caller, Forbidden, KeyRing, KeysDamaged, Scope, Unauthorized, web_origin
 
 READ, WRITE, ADMIN = Scope.READ, Scope.WRITE, Scope.ADMIN
 SITE = "https://docs.example.org"
@@ -400,7 +400,7 @@ def test_a_writer_that_never_ends_is_not_waited_for_for_ever(
 
 def test_processes_that_create_keys_at_once_lose_none(path: Path) -> None:
     script = (
-        "import sys; from pathlib import Path; from glossator.serve.keys import KeyRing;"
+        "import sys; from pathlib import Path; from glossator.serve.auth.keys import KeyRing;"
         "ring = KeyRing(Path(sys.argv[1]));"
         "[print(ring.create(f'{sys.argv[2]} {n}', ['read'])) for n in range(5)]"
     )

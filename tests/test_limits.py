@@ -30,9 +30,9 @@ from commands import START, quick_folder
 from doors import FACT, QUESTION, Body, is_uuid4, post_in_pieces, serving
 from glossator.core.errors import SettingsError
 from glossator.core.settings import load_settings
-from glossator.serve import limits, patience
 from glossator.serve.app import create_app
-from glossator.serve.keys import KEYS_FILE, KeyRing
+from glossator.serve.auth.keys import KEYS_FILE, KeyRing
+from glossator.serve.middleware import limits, protocol
 from llm_server import LlmServer, Reply, drips, searches, stalls
 from servers import PATIENT, running
 
@@ -707,14 +707,14 @@ def address(data: Path) -> Iterator[tuple[str, int]]:
 @pytest.fixture
 def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
     """A server that hardly waits for headers, and that reads few of them."""
-    monkeypatch.setattr(patience, "HEADER_SECONDS", 0.5)
-    monkeypatch.setattr(patience, "MOST_HEADER_BYTES", 2000)
+    monkeypatch.setattr(protocol, "HEADER_SECONDS", 0.5)
+    monkeypatch.setattr(protocol, "MOST_HEADER_BYTES", 2000)
 
 
 @pytest.fixture
 def brisk(hasty: None, monkeypatch: pytest.MonkeyPatch) -> None:
     """One that waits long enough for whoever asks at once, also where the machine is busy."""
-    monkeypatch.setattr(patience, "HEADER_SECONDS", 2.0)
+    monkeypatch.setattr(protocol, "HEADER_SECONDS", 2.0)
 
 
 class Wire:
@@ -895,7 +895,7 @@ def test_a_client_that_goes_on_dripping_after_its_refusal_is_left(address: tuple
 
 
 def test_a_slow_but_steady_client_is_served(address: tuple[str, int], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(patience, "HEADER_SECONDS", PATIENCE)
+    monkeypatch.setattr(protocol, "HEADER_SECONDS", PATIENCE)
     request = LINE + b"X-Slow: " + b"x" * 40 + b"\r\n\r\n"
     with Wire(address) as wire:
         wire.say(*(request[at : at + 4] for at in range(0, len(request), 4)), pause=1 / 20)

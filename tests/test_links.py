@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import glossator
-from glossator.core.links import deep_link, text_fragment
-from glossator.core.sentences import split_sentences
+from glossator.core.text.links import deep_link, text_fragment
+from glossator.core.text.sentences import split_sentences
 
 
 def folded(text: str) -> list[tuple[str, int]]:

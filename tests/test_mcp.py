@@ -28,10 +28,10 @@ from commands import quick_folder
 from glossator import pipeline
 from glossator.core.settings import load_settings
 from glossator.core.types import Brief, Filters, Passage, UnsupportedClaim
-from glossator.parts import Parts, wire
-from glossator.serve.mcp import MAX_BODY, McpEndpoint, make_mcp
-from glossator.serve.sections import Page, sections_of
-from glossator.serve.tools import MAX_SECTION, TOOLS
+from glossator.pipeline.wiring import Parts, wire
+from glossator.serve.mcp.sections import Page, sections_of
+from glossator.serve.mcp.server import MAX_BODY, McpEndpoint, make_mcp
+from glossator.serve.mcp.tools import MAX_SECTION, TOOLS
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -129,8 +129,9 @@ def process(data: Path, before: str = "") -> list[str]:
     """A command that speaks over its pipes."""
     code = (
         "import asyncio, os; from pathlib import Path; from glossator import pipeline;"
-        "from glossator.core.settings import load_settings; from glossator.parts import wire;"
-        f"from glossator.serve.mcp import serve_stdio; parts = wire(load_settings(data_dir=Path({str(data)!r})))\n"
+        "from glossator.core.settings import load_settings; from glossator.pipeline.wiring import wire;"
+        "from glossator.serve.mcp.server import serve_stdio;"
+        f"parts = wire(load_settings(data_dir=Path({str(data)!r})))\n"
         f"{before}\nasyncio.run(serve_stdio(parts))"
     )
     return [sys.executable, "-c", code]
@@ -658,8 +659,8 @@ from pathlib import Path
 from starlette.applications import Starlette
 import glossator.serve.app
 from glossator.core.settings import load_settings
-from glossator.parts import wire
-from glossator.serve.mcp import McpEndpoint
+from glossator.pipeline.wiring import wire
+from glossator.serve.mcp.server import McpEndpoint
 
 async def main():
     parts = wire(load_settings(data_dir=Path({str(data)!r})))

@@ -17,9 +17,9 @@ import sqlalchemy as sa
 from commands import run
 from glossator.core.conversations import session_key
 from glossator.core.errors import RecordsDown, RecordsProblem, SettingsError
-from glossator.store import schema
-from glossator.store.database import HEAD, Database, _alembic, database_url
-from glossator.store.records import Records
+from glossator.store.records import schema
+from glossator.store.records.database import HEAD, Database, _alembic, database_url
+from glossator.store.records.repository import Records
 from postgres import Postgres
 from writers import exchange
 

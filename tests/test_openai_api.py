@@ -43,12 +43,12 @@ from doors import (
     malformed,
     tells_no_internals,
 )
-from glossator.answer import persistence
+from glossator.answer.llm import chain
 from glossator.core.settings import load_settings
 from glossator.core.types import UNAVAILABLE
 from glossator.serve.app import create_app
-from glossator.serve.completions import MOST_MESSAGES
-from glossator.serve.keys import KEYS_FILE, KeyRing, Scope
+from glossator.serve.auth.keys import KEYS_FILE, KeyRing, Scope
+from glossator.serve.doors.openai import MOST_MESSAGES
 from llm_server import LlmServer, fails, says, stalls
 from servers import PATIENT, running
 
@@ -604,7 +604,7 @@ def failing(*words: str) -> Callable[..., AsyncIterator[str]]:
 def test_one_who_stops_listening_ends_the_draft(
     drafted: openai.OpenAI, model: LlmServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(persistence, "STALL", 600.0)
+    monkeypatch.setattr(chain, "STALL", 600.0)
     model.script(stalls(f"{FACT} [1] And "))
     stream = drafted.chat.completions.create(**BODY, stream=True)
     assert any(FACT in (chunk.choices[0].delta.content or "") for chunk in stream)

@@ -29,7 +29,6 @@ from prometheus_client.parser import text_string_to_metric_families
 
 import doors
 import glossator
-import glossator.parts as parts_module
 from commands import START
 from doors import (
     BASE,
@@ -50,12 +49,13 @@ from glossator.core import errors
 from glossator.core.errors import GlossatorError
 from glossator.core.settings import load_settings
 from glossator.embed.local import LocalEmbedder
-from glossator.parts import Parts, wire
-from glossator.serve import health
+from glossator.pipeline import wiring
+from glossator.pipeline.wiring import Parts, wire
 from glossator.serve.app import create_app
-from glossator.serve.keys import KEYS_FILE, KeyRing, Scope
+from glossator.serve.auth.keys import KEYS_FILE, KeyRing, Scope
+from glossator.serve.ops import health
 from glossator.serve.problems import STATUSES, problem_of
-from glossator.store.database import Database
+from glossator.store.records.database import Database
 from llm_server import LlmServer, fails, says, stalls
 from postgres import running_postgres
 
@@ -194,13 +194,13 @@ async def test_a_language_model_that_is_left_alone_makes_it_degraded(
 def threads(monkeypatch: pytest.MonkeyPatch) -> list[Thread]:
     """The threads in which the language model's library, which takes seconds to import, was opened."""
     found: list[Thread] = []
-    make = parts_module.make_drafter
+    make = wiring.make_drafter
 
     def noted(*given: Any) -> Any:
         found.append(current_thread())
         return make(*given)
 
-    monkeypatch.setattr(parts_module, "make_drafter", noted)
+    monkeypatch.setattr(wiring, "make_drafter", noted)
     return found
 
 

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from glossator.verification.numbers import Quantity, read_number
-from glossator.verification.reading import MOST_TOKENS, language_of, read
+from glossator.verify.reading.assertions import MOST_TOKENS, language_of, read
+from glossator.verify.reading.numbers import Quantity, read_number
 
 SAME = [
     ("It weighs 1,000 kg.", "It weighs one thousand kilograms."),

@@ -56,10 +56,10 @@ from glossator.core.types import (
     UnsupportedClaim,
     Verdict,
 )
-from glossator.store.database import HEAD, Database, database_url
-from glossator.store.records import Records
-from glossator.store.schema import UtcTime, conversations, sessions, turns
-from glossator.verification.receipts import make_receipt
+from glossator.pipeline.receipts import make_receipt
+from glossator.store.records.database import HEAD, Database, database_url
+from glossator.store.records.repository import Records
+from glossator.store.records.schema import UtcTime, conversations, sessions, turns
 from postgres import Postgres
 
 Open = Callable[..., Awaitable[Records]]
@@ -718,8 +718,8 @@ async def test_the_turn_of_a_process_that_died_holds_nobody_up_for_long(open_rec
 async def test_a_long_answer_keeps_its_turn_while_its_process_lives(
     open_records: Open, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("glossator.store.statements.LEASE", timedelta(seconds=0.5))
-    monkeypatch.setattr("glossator.store.records._RENEW", 0.1)
+    monkeypatch.setattr("glossator.store.records.statements.LEASE", timedelta(seconds=0.5))
+    monkeypatch.setattr("glossator.store.records.repository._RENEW", 0.1)
     records, other = await open_records(), await open_records()
     turn = await records.begin(KEY, Request("slow"))
     waiting = asyncio.create_task(tell(other, question="next"))
@@ -731,7 +731,7 @@ async def test_a_long_answer_keeps_its_turn_while_its_process_lives(
 
 
 async def test_nobody_waits_for_ever(records: Records, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("glossator.store.records.LONGEST_WAIT", 0.2)
+    monkeypatch.setattr("glossator.store.records.repository.LONGEST_WAIT", 0.2)
     await records.begin(KEY, Request("held"))
     with pytest.raises(ConversationBusy):
         await records.begin(KEY, Request("waiting"))

@@ -19,8 +19,8 @@ import sqlalchemy as sa
 
 from glossator.core.conversations import Request, session_key
 from glossator.core.errors import RecordsDown
-from glossator.store.database import Database, database_url
-from glossator.store.records import Records
+from glossator.store.records.database import Database, database_url
+from glossator.store.records.repository import Records
 from postgres import Postgres, running_postgres
 from writers import exchange, receipt_of
 
@@ -171,7 +171,7 @@ async def test_a_commit_whose_answer_was_lost_is_not_stored_twice(room: Path) ->
 async def test_a_locked_sqlite_file_is_said_to_be_down_and_serves_again(
     room: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("glossator.store.database._WAIT", 0.2)
+    monkeypatch.setattr("glossator.store.records.database._WAIT", 0.2)
     records = Records(Database(database_url("", room)))
     await exchange(records, "one", "Before?")
     with closing(sqlite3.connect(room / "records.sqlite", isolation_level=None)) as other:

@@ -24,16 +24,16 @@ import pytest
 from numpy.typing import NDArray
 
 import glossator
+from glossator.cli.doctor import examine
 from glossator.core.errors import IndexMismatch, ModelProblem, SettingsError
 from glossator.core.ports import Embedder, silent
-from glossator.core.sentences import split_sentences
 from glossator.core.settings import load_settings
+from glossator.core.text.sentences import split_sentences
+from glossator.core.text.words import content_words
 from glossator.core.types import Chunk, EmbeddingCounts
-from glossator.core.words import content_words
-from glossator.doctor import examine
-from glossator.embed import anchors, calls, remote
+from glossator.embed import calibration, remote, requests
 from glossator.embed.local import LocalEmbedder, built_in_model
-from glossator.parts import make_embedder
+from glossator.pipeline.wiring import make_embedder
 
 KEY = "sk-test-0123456789abcdef"
 VARIABLES = [f"{name}_{end}" for name in ("OPENAI", "GEMINI", "COHERE") for end in ("API_KEY", "BASE_URL")]
@@ -132,7 +132,7 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in VARIABLES:
         monkeypatch.delenv(name, raising=False)
         monkeypatch.delenv(f"GLOSSATOR_{name}", raising=False)
-    monkeypatch.setattr(calls, "FIRST_WAIT", 0.001)
+    monkeypatch.setattr(requests, "FIRST_WAIT", 0.001)
 
 
 def embedder(server: Server, provider: str = "openai", model: str = "words", key: str = KEY) -> Embedder:
@@ -232,7 +232,7 @@ def test_requests_are_bounded_and_what_comes_back_is_in_order(server: Server) ->
     heard: list[int] = []
     made = own.embed_chunks(chunks, lambda _stage, done, _total: heard.append(done))
     assert sum(map(len, server.texts)) == 600
-    assert max(map(len, server.texts)) == calls.BATCH_TEXTS
+    assert max(map(len, server.texts)) == requests.BATCH_TEXTS
     assert heard == sorted(heard)
     assert heard[-1] == 150
     for number in (0, 77, 149):
@@ -243,13 +243,13 @@ def test_a_request_never_holds_too_many_characters(server: Server) -> None:
     embedder(server).embed_chunks([chunk("x" * 7_000, f"Page {n}") for n in range(40)], silent)
     sizes = [sum(map(len, texts)) for texts in server.texts]
     assert len(sizes) > 5
-    assert max(sizes) <= calls.BATCH_CHARACTERS
+    assert max(sizes) <= requests.BATCH_CHARACTERS
 
 
 def test_texts_that_no_server_takes_are_mended(server: Server) -> None:
     embedder(server).embed_query("long " * 10_000)
     embedder(server).embed_query("half \ud800 a character")
-    assert len(server.texts[0][0]) == calls.LONGEST_TEXT
+    assert len(server.texts[0][0]) == requests.LONGEST_TEXT
     assert server.texts[1] == ["half ? a character"]
 
 
@@ -329,7 +329,7 @@ def test_a_fault_that_does_not_pass_is_an_error_after_three_attempts(server: Ser
     server.faults = [Fault(status, said("too busy"))] * 5
     with pytest.raises(ModelProblem, match=rf"status {status}: too busy.*Try again later"):
         embedder(server).embed_query("Who?")
-    assert len(server.requests) == calls.ATTEMPTS
+    assert len(server.requests) == requests.ATTEMPTS
 
 
 def test_the_server_says_how_long_to_wait(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -356,14 +356,14 @@ def test_a_wait_that_cannot_be_read_is_our_own(server: Server) -> None:
 
 
 def test_a_slow_server_is_given_up(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(calls, "READ_SECONDS", 0.05)
+    monkeypatch.setattr(requests, "READ_SECONDS", 0.05)
     server.faults = [Fault(seconds=0.5)] * 3
     with pytest.raises(ModelProblem, match=r"cannot be reached \(it did not answer in time\).*OPENAI_BASE_URL"):
         embedder(server).embed_query("Who?")
 
 
 def test_an_answer_without_end_is_given_up(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(calls, "MOST_BYTES", 1000)
+    monkeypatch.setattr(requests, "MOST_BYTES", 1000)
     server.faults = [Fault(body=b" " * 5000)]
     with pytest.raises(ModelProblem, match="does not end"):
         embedder(server).embed_query("Who?")
@@ -505,11 +505,11 @@ def test_tokens_are_those_of_the_built_in_model_or_an_estimate(server: Server, m
 
 def test_the_anchors_of_the_built_in_model_are_what_it_gives() -> None:
     local = LocalEmbedder(built_in_model())
-    asked = [local.embed_query(question) for question in anchors.questions()]
-    found = anchors.measure(asked, local.embed_chunks(anchors.passages(), silent))
-    assert found.dense == pytest.approx(anchors.BUILT_IN.dense, abs=0.005)
-    assert found.sentence == pytest.approx(anchors.BUILT_IN.sentence, abs=0.005)
-    assert anchors.calibrate(anchors.BUILT_IN) == local.calibration
+    asked = [local.embed_query(question) for question in calibration.questions()]
+    found = calibration.measure(asked, local.embed_chunks(calibration.passages(), silent))
+    assert found.dense == pytest.approx(calibration.BUILT_IN.dense, abs=0.005)
+    assert found.sentence == pytest.approx(calibration.BUILT_IN.sentence, abs=0.005)
+    assert calibration.calibrate(calibration.BUILT_IN) == local.calibration
 
 
 def relevance(model: Sequence[float], dense: float, sentence: float) -> float:
@@ -520,9 +520,9 @@ def test_cosines_on_another_scale_give_the_same_relevance() -> None:
     def squeezed(cosines: tuple[float, float], by: float, start: float) -> tuple[float, float]:
         return (start + by * cosines[0], start + by * cosines[1])
 
-    dense, sentence = anchors.BUILT_IN.dense, anchors.BUILT_IN.sentence
-    base = anchors.built_in_calibration()
-    moved = anchors.calibrate(anchors.Anchors(squeezed(dense, 0.3, 0.6), squeezed(sentence, 0.2, 0.7)))
+    dense, sentence = calibration.BUILT_IN.dense, calibration.BUILT_IN.sentence
+    base = calibration.built_in_calibration()
+    moved = calibration.calibrate(calibration.Anchors(squeezed(dense, 0.3, 0.6), squeezed(sentence, 0.2, 0.7)))
     for d, s in ((0.5, 0.4), (0.8, 0.7), (0.6, 0.9)):
         for own, other in ((base.book, moved.book), (base.selection, moved.selection)):
             assert relevance(other, 0.6 + 0.3 * d, 0.7 + 0.2 * s) == pytest.approx(relevance(own, d, s))
@@ -536,7 +536,7 @@ def test_the_scale_is_measured_once(server: Server) -> None:
         found = set(pool.map(lambda _: own.calibration, range(4)))
     assert len(found) == 1
     assert [len(texts) for texts in server.texts] == [24, 96]
-    assert own.calibration != anchors.built_in_calibration()
+    assert own.calibration != calibration.built_in_calibration()
 
 
 def test_a_measurement_that_failed_is_made_again(server: Server) -> None:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from glossator.core.sentences import MAX_SENTENCE, split_sentences
+from glossator.core.text.sentences import MAX_SENTENCE, split_sentences
 
 # Sentences are parted by a bar.
 TEXTS = {

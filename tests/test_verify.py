@@ -14,9 +14,9 @@ from glossator.core.types import Status
 from glossator.embed.colbert import ColbertEncoder
 from glossator.evaluate.golden import load_golden
 from glossator.facade import Book
-from glossator.verification.confidence import confidence, level
-from glossator.verification.gate import check
-from glossator.verification.judge import Verifier
+from glossator.verify.confidence import confidence, level
+from glossator.verify.gate import check
+from glossator.verify.judge import Verifier
 
 PASSAGE = (
     "The ankle actuator (a brushless motor with a harmonic drive) delivers 40 N at 1,000 rpm. The controller drives "

@@ -28,7 +28,7 @@ from doors import FACT, QUESTION
 from glossator.core.settings import load_settings
 from glossator.embed.local import LocalEmbedder
 from glossator.serve.app import create_app
-from glossator.serve.keys import KeyRing, Scope
+from glossator.serve.auth.keys import KeyRing, Scope
 from llm_server import LlmServer, fails, says
 
 data, model = doors.data, doors.model

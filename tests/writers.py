@@ -14,9 +14,9 @@ from glossator.core.conversations import Request, session_key
 from glossator.core.errors import RecordsProblem
 from glossator.core.receipts import Receipt
 from glossator.core.types import Answer, Citation, Mode, Sentence
-from glossator.store.database import Database, database_url
-from glossator.store.records import Records
-from glossator.verification.receipts import make_receipt
+from glossator.pipeline.receipts import make_receipt
+from glossator.store.records.database import Database, database_url
+from glossator.store.records.repository import Records
 
 
 def receipt_of(question: str, text: str = "The knee bends by 140 degrees. [1]") -> Receipt:

@@ -14,15 +14,16 @@ from typing import Any, Literal, TypeVar
 
 from anyio.from_thread import BlockingPortal, start_blocking_portal
 
-from glossator import conversations, pipeline
+from glossator import pipeline
 from glossator.core.conversations import Exchange, Rating, session_key
 from glossator.core.errors import BadInput, QuestionError
 from glossator.core.ports import Progress, silent
 from glossator.core.receipts import Replay
 from glossator.core.settings import load_settings
 from glossator.core.types import Answer, Checked, Document, Filters, IngestReport, Passage, Verdict
-from glossator.parts import Parts, make_verifier, wire
-from glossator.verification.judge import Verifier
+from glossator.pipeline import conversations
+from glossator.pipeline.wiring import Parts, make_verifier, wire
+from glossator.verify.judge import Verifier
 
 T = TypeVar("T")
 

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from glossator.core.ports import Calibration, Embedder, VectorIndex, WordCounts
-from glossator.core.stages import stage
+from glossator.core.text.words import WordFinder, content_words, neighbours
+from glossator.core.timing import stage
 from glossator.core.types import Chunk, Embedding, Filters, Found, Hit, Passage, QueryEmbedding, Retrieved
-from glossator.core.words import WordFinder, content_words, neighbours
 
 CANDIDATES = 100
 """How many each search gives to the fusion, at least."""

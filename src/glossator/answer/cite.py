@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from glossator.answer.extractive import Quote
-from glossator.core.links import deep_link
+from glossator.core.text.links import deep_link
 from glossator.core.types import (
     SNIPPET,
     Answer,

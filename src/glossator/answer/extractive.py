@@ -9,8 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from glossator.core.text.words import WordFinder, all_words, content_words
 from glossator.core.types import Chunk, Span, Vector
-from glossator.core.words import WordFinder, all_words, content_words
 
 FEWEST, USUAL, MOST = 2, 4, 5
 """Sentences of an answer; more than usual only when one leans on the one before."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from glossator.core.words import all_words, content_words
+from glossator.core.text.words import all_words, content_words
 
 MOST_TOGETHER = 3
 """Questions that are put together at most: a long conversation drifts, and so would its search."""

@@ -10,9 +10,9 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
-from glossator.core.checks import checked_text
 from glossator.core.errors import SessionIdError
 from glossator.core.types import Answer
+from glossator.core.validation import checked_text
 
 MOST_MESSAGES = 100
 """Messages of a conversation that can be its context; older ones stay in the record alone."""

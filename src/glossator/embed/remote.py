@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 from glossator.core.errors import ModelProblem
 from glossator.core.ports import Calibration, Progress, silent
 from glossator.core.types import Chunk, Embedding, QueryEmbedding
-from glossator.embed import anchors
-from glossator.embed.calls import Calls, Kind
+from glossator.embed import calibration
 from glossator.embed.endpoints import Endpoint
 from glossator.embed.local import built_in_model, open_tokenizer
+from glossator.embed.requests import Calls, Kind
 
 if TYPE_CHECKING:
     import tokenizers
@@ -94,14 +94,14 @@ class RemoteEmbedder:
             return None
 
     def _calibrate(self) -> Calibration:
-        asked = [QueryEmbedding(v, v) for v in self._embed(anchors.questions(), Kind.QUERY)]
-        found = anchors.measure(asked, self.embed_chunks(anchors.passages(), silent))
+        asked = [QueryEmbedding(v, v) for v in self._embed(calibration.questions(), Kind.QUERY)]
+        found = calibration.measure(asked, self.embed_chunks(calibration.passages(), silent))
         if not found.tell_apart:
             raise ModelProblem(
                 f"The model {self._endpoint.model!r} does not tell answers from other passages.",
                 "Set GLOSSATOR_EMBEDDER to an embedding model.",
             )
-        return anchors.calibrate(found)
+        return calibration.calibrate(found)
 
     def _embed(self, texts: Sequence[str], kind: Kind) -> NDArray[np.float32]:
         return np.concatenate(list(self._batches(texts, kind)))

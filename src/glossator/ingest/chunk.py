@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from glossator.core.sentences import split_sentences
+from glossator.core.text.sentences import split_sentences
 from glossator.core.types import Block, BlockKind, Chunk, Document, Span
 
 CHUNKER_VERSION = 3

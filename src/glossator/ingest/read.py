@@ -12,13 +12,21 @@ from urllib.parse import quote, urljoin
 
 from glossator.core.errors import SourceError
 from glossator.core.types import Block, BlockKind, Document, Skip
-from glossator.ingest.dialects import admonitions, alerts, hide_rust_lines, mkdocs_blocks
-from glossator.ingest.extract import Extracted, extract
 from glossator.ingest.files import read_text, well_formed
-from glossator.ingest.includes import Included, expand, mdx_to_markdown
+from glossator.ingest.formats.dialects import admonitions, alerts, hide_rust_lines, mkdocs_blocks
+from glossator.ingest.formats.html import Extracted, extract
+from glossator.ingest.formats.includes import Included, expand, mdx_to_markdown
+from glossator.ingest.formats.markdown import (
+    Slug,
+    github_slug,
+    mdbook_slug,
+    mkdocs_slug,
+    scalar,
+    split_front_matter,
+    to_html,
+)
 from glossator.ingest.layouts import layout_of, plain
 from glossator.ingest.layouts.page import HTML, MARKDOWN, READABLE, Layout, Page
-from glossator.ingest.markdown import Slug, github_slug, mdbook_slug, mkdocs_slug, scalar, split_front_matter, to_html
 
 READER_VERSION = 2
 """Raised whenever the same file would give other text, so that old documents are read anew."""

@@ -18,26 +18,28 @@ from starlette.requests import Request
 from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
 from glossator import __version__, pipeline
-from glossator.conversations import keep_clean
 from glossator.core.settings import Settings, load_settings
 from glossator.core.types import Document
-from glossator.parts import Parts, wire
-from glossator.serve import assets, completions, health, library, reference
-from glossator.serve.access import Access, token_routes
-from glossator.serve.asking import Desk
-from glossator.serve.door import PLAIN, door_of
-from glossator.serve.doors import agent, ask, chat, grounded, query
-from glossator.serve.health import Health
-from glossator.serve.keys import KEYS_FILE, KeyRing, web_origin
-from glossator.serve.limits import Limits, Rate, per_minute
-from glossator.serve.mcp import McpEndpoint
-from glossator.serve.metrics import Metrics
-from glossator.serve.openapi import describe
-from glossator.serve.pages import ask_page, book_page, missing_page
-from glossator.serve.serving import Catching, Serving, answer
-from glossator.serve.streams import Streams
-from glossator.serve.tracing import Span, configured, no_span, start_tracing
-from glossator.store.documents import Entry
+from glossator.pipeline.conversations import keep_clean
+from glossator.pipeline.wiring import Parts, wire
+from glossator.serve.auth.access import Access, token_routes
+from glossator.serve.auth.keys import KEYS_FILE, KeyRing, web_origin
+from glossator.serve.doors import agent, ask, chat, grounded, library, query
+from glossator.serve.doors import openai as completions
+from glossator.serve.doors.base import PLAIN, door_of
+from glossator.serve.doors.service import Desk
+from glossator.serve.doors.streams import Streams
+from glossator.serve.mcp.server import McpEndpoint
+from glossator.serve.middleware.limits import Limits, Rate, per_minute
+from glossator.serve.middleware.requests import Catching, Serving, answer
+from glossator.serve.ops import health
+from glossator.serve.ops.health import Health
+from glossator.serve.ops.metrics import Metrics
+from glossator.serve.ops.openapi import describe
+from glossator.serve.ops.tracing import Span, configured, no_span, start_tracing
+from glossator.serve.site import assets, reference
+from glossator.serve.site.pages import ask_page, book_page, missing_page
+from glossator.store.index.documents import Entry
 
 FIVE = (chat, agent, grounded, ask, query)
 _ALLOWED = "Authorization Content-Type Idempotency-Key Last-Event-ID X-API-Key MCP-Protocol-Version Mcp-Method Mcp-Name"

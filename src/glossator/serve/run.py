@@ -11,11 +11,11 @@ from threading import Thread
 from typing import TYPE_CHECKING
 
 from glossator.core.settings import Settings
-from glossator.parts import Parts, wire
-from glossator.serve.keys import KEYS_FILE, KeyRing
-from glossator.serve.limits import is_loopback
-from glossator.serve.logs import log_config
-from glossator.serve.metrics import SHARED
+from glossator.pipeline.wiring import Parts, wire
+from glossator.serve.auth.keys import KEYS_FILE, KeyRing
+from glossator.serve.middleware.limits import is_loopback
+from glossator.serve.ops.logs import log_config
+from glossator.serve.ops.metrics import SHARED
 
 if TYPE_CHECKING:
     import uvicorn
@@ -49,7 +49,7 @@ def run_server(settings: Settings, workers: int, *, quiet: bool) -> None:
             access_log=False,
             server_header=False,
             proxy_headers=False,
-            http="glossator.serve.patience:PatientProtocol",
+            http="glossator.serve.middleware.protocol:PatientProtocol",
             ws="none",
             timeout_graceful_shutdown=round(settings.request_seconds + CLOSING_SECONDS),
         )

@@ -14,8 +14,8 @@ import yaml
 
 from glossator.core.errors import SourceError
 from glossator.ingest.files import peek
+from glossator.ingest.formats.markdown import scalar, split_front_matter
 from glossator.ingest.layouts.page import MARKDOWN, Layout, Page, relative_id, walk
-from glossator.ingest.markdown import scalar, split_front_matter
 
 _CONFIGS = ("docusaurus.config.js", "docusaurus.config.ts", "docusaurus.config.mjs", "docusaurus.config.cjs")
 _CATEGORIES = ("_category_.json", "_category_.yml", "_category_.yaml")

@@ -9,8 +9,8 @@ from typing import Any
 import yaml
 
 from glossator.ingest.files import peek
+from glossator.ingest.formats.markdown import scalar
 from glossator.ingest.layouts.page import MARKDOWN, Layout, Page, relative_id, walk
-from glossator.ingest.markdown import scalar
 
 
 class _Loader(yaml.SafeLoader):

@@ -10,11 +10,11 @@ from fastapi import APIRouter, Path, Request
 from pydantic import AfterValidator, BaseModel, Field
 from starlette.responses import Response
 
-from glossator import conversations
 from glossator.core.receipts import Told
 from glossator.core.types import Answer, Citation, Mode, Words
-from glossator.serve.asking import Desk, Pieces, as_source_marks, dumped, key_for, request_key, shown
-from glossator.serve.door import EVENTS, Body, Door
+from glossator.pipeline import conversations
+from glossator.serve.doors.base import EVENTS, Body, Door
+from glossator.serve.doors.service import Desk, Pieces, as_source_marks, dumped, key_for, request_key, shown
 from glossator.serve.problems import Problem
 
 MOST_SOURCES = 20

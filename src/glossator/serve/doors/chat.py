@@ -16,9 +16,9 @@ from glossator import pipeline
 from glossator.core.conversations import SessionKey
 from glossator.core.receipts import Told
 from glossator.core.types import SNIPPET, UNAVAILABLE, Answer, Filters, Mode
-from glossator.serve.asking import Desk, dumped, is_low, key_for, milliseconds, request_key, shown
-from glossator.serve.context import Context, context_of
-from glossator.serve.door import EVENTS, Body, Door
+from glossator.serve.doors.base import EVENTS, Body, Door
+from glossator.serve.doors.service import Desk, dumped, is_low, key_for, milliseconds, request_key, shown
+from glossator.serve.middleware.context import Context, context_of
 from glossator.serve.problems import Problem
 
 MAX_HISTORY = 100

@@ -10,14 +10,14 @@ from fastapi import APIRouter, Path, Request
 from pydantic import BaseModel, Field, model_validator
 from starlette.responses import Response
 
-from glossator import conversations
 from glossator.core.conversations import MOST_MESSAGES, ContextMode, Exchange, Session, SessionState
 from glossator.core.receipts import Told
 from glossator.core.types import Filters, Mode, Words
-from glossator.serve.asking import Desk, Pieces, as_told, dumped, key_for, request_key, shown
-from glossator.serve.door import EVENTS, Body, Door
+from glossator.pipeline import conversations
 from glossator.serve.doors.agent import CODES, MEDIUM, ErrorResponse, SessionId
 from glossator.serve.doors.agent import DOOR as AGENT
+from glossator.serve.doors.base import EVENTS, Body, Door
+from glossator.serve.doors.service import Desk, Pieces, as_told, dumped, key_for, request_key, shown
 
 LONGEST_RESPONSE = 10_000
 USER_CONTEXT = "user_context"

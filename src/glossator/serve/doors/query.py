@@ -10,9 +10,9 @@ from starlette.responses import Response
 
 from glossator.core.receipts import Told
 from glossator.core.types import Words
-from glossator.serve.asking import Desk, Pieces, by_chunk, chunks_shown, dumped, milliseconds, ranks, texts
-from glossator.serve.context import Context, context_of
-from glossator.serve.door import EVENTS, Body, Door
+from glossator.serve.doors.base import EVENTS, Body, Door
+from glossator.serve.doors.service import Desk, Pieces, by_chunk, chunks_shown, dumped, milliseconds, ranks, texts
+from glossator.serve.middleware.context import Context, context_of
 from glossator.serve.problems import Problem
 
 BUDGET = 5.0

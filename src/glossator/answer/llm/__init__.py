@@ -1,0 +1,1 @@
+"""Language models: providers, the chain with retries and circuit breakers, the agents and their prompts."""

@@ -1,0 +1,1 @@
+"""Text: where sentences end, which words carry meaning, links to exact words."""

@@ -1,0 +1,1 @@
+"""File formats: each becomes HTML, and one extractor turns HTML into text and blocks."""

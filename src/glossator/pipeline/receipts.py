@@ -1,0 +1,95 @@
+"""What made an answer, and whether it still holds against today's book."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from glossator.core.receipts import Receipt, Replay, ReplayedSentence, SourceState, UsedPassage
+from glossator.core.types import Answer, Citation, Mode, Passage, Policy, Sentence, Status
+from glossator.verify.judge import Verifier
+
+PageText = Callable[[str], str]
+"""Gives a document's text of today by its id; nothing when it is gone."""
+
+_AROUND = 1500
+"""Characters on either side of a quote that a sentence is checked against again."""
+
+
+def make_receipt(
+    question: str,
+    answer: Answer,
+    passages: Sequence[Passage],
+    made: str,
+    *,
+    generation: int,
+    corpus_hash: str,
+    embedder: str,
+    answerer: str,
+    verifier: str,
+    policy: Policy = Policy.STRICT,
+    prompt_hash: str = "",
+    settings: dict[str, str] | None = None,
+) -> Receipt:
+    """The receipt of an answer; the same answer made in the same way has the same id."""
+    used = tuple(
+        UsedPassage(p.chunk_id, p.document_id, p.start, p.end, hashlib.sha256(p.text.encode()).hexdigest())
+        for p in passages
+    )
+    draft = Receipt(
+        *("", made, question, answer, used, generation, corpus_hash, embedder, answerer, prompt_hash),
+        *(settings or {}, verifier, policy),
+    )
+    name = hashlib.sha256(repr(replace(draft, created="", answer=replace(answer, receipt_id=""))).encode()).hexdigest()
+    return replace(draft, receipt_id=name[:24], answer=replace(answer, receipt_id=name[:24]))
+
+
+def replay(receipt: Receipt, page_text: PageText, verifier: Verifier, generation: int, corpus_hash: str) -> Replay:
+    """Check every sentence of an old answer against what the book says now."""
+    citations = {citation.number: citation for citation in receipt.answer.citations}
+    sentences = tuple(
+        _again(sentence, [citations[n] for n in sentence.citations if n in citations], receipt, page_text, verifier)
+        for sentence in receipt.answer.sentences
+    )
+    return Replay(
+        receipt_id=receipt.receipt_id,
+        question=receipt.question,
+        created=receipt.created,
+        holds=all(s.now.supported for s in sentences if s.before in (None, Status.SUPPORTED)),
+        generation=(receipt.generation, generation),
+        corpus_changed=receipt.corpus_hash != corpus_hash,
+        verifier_changed=receipt.verifier != verifier.version,
+        sentences=sentences,
+    )
+
+
+def _again(
+    sentence: Sentence, cited: Sequence[Citation], receipt: Receipt, page_text: PageText, verifier: Verifier
+) -> ReplayedSentence:
+    states, texts = [], []
+    for citation in cited:
+        state, text = _source(citation, receipt.answer.mode, page_text)
+        states.append(state)
+        texts += [text] if text else []
+    worst = max(states, key=list(SourceState).index, default=SourceState.GONE)
+    prepared = verifier.prepare(texts)
+    before = sentence.verdict.status if sentence.verdict else None
+    verdict = verifier.judge(sentence.text, prepared)
+    code = verdict if verdict.supported else verifier.judge_code(sentence.text, prepared)
+    return ReplayedSentence(sentence.text, before, code if code.supported else verdict, worst)
+
+
+def _source(citation: Citation, mode: Mode, page_text: PageText) -> tuple[SourceState, str]:
+    """What became of a quote, and today's text around it."""
+    if mode is Mode.SELECTED_TEXT:
+        return SourceState.SELECTION, citation.quote
+    page = page_text(citation.document_id)
+    if not page:
+        return SourceState.GONE, ""
+    if page[citation.start : citation.end] == citation.quote:
+        return SourceState.UNCHANGED, citation.quote
+    moved = page.find(citation.quote)
+    if moved >= 0:
+        return SourceState.MOVED, citation.quote
+    return SourceState.CHANGED, page[max(0, citation.start - _AROUND) : citation.end + _AROUND]

@@ -1,0 +1,1 @@
+"""Authentication and authorisation: API keys, widget tokens, scopes."""

@@ -1,0 +1,1 @@
+"""Model Context Protocol: the server and its tools."""

@@ -1,0 +1,1 @@
+"""The index: chunks and their vectors, documents, and generations that are switched atomically."""

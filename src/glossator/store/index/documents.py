@@ -1,0 +1,140 @@
+"""The documents of one generation, in a SQLite file that is written once."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import weakref
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from glossator.core.errors import IndexDamaged
+from glossator.core.text.words import content_words
+from glossator.core.types import Block, BlockKind, Chunk, Document
+from glossator.store.index.memo import remember
+
+_SCHEMA = """
+CREATE TABLE documents (
+    position INTEGER PRIMARY KEY, document_id TEXT UNIQUE NOT NULL, url TEXT NOT NULL, title TEXT NOT NULL,
+    chapters TEXT NOT NULL, text TEXT NOT NULL, blocks TEXT NOT NULL, content_hash TEXT NOT NULL
+);
+CREATE TABLE words (word TEXT PRIMARY KEY, chunks INTEGER NOT NULL) WITHOUT ROWID;
+CREATE TABLE counts (chunks INTEGER NOT NULL);
+"""
+KEPT_TEXTS, KEPT_WORDS = 64, 20_000
+"""Pages and counts of words that are kept at hand."""
+_COLUMNS = "document_id, url, title, chapters, text, blocks, content_hash"
+
+
+def write_documents(path: Path, documents: Sequence[Document], chunks: Sequence[Chunk]) -> None:
+    """Write all documents in reading order, and in how many chunks each word stands."""
+    words = Counter(word for chunk in chunks for word in set(content_words(f"{chunk.context} {chunk.text}")))
+    db = sqlite3.connect(path)
+    try:
+        db.executescript(_SCHEMA)
+        with db:
+            db.executemany("INSERT INTO words VALUES (?, ?)", words.items())
+            db.execute("INSERT INTO counts VALUES (?)", (len(chunks),))
+            db.executemany(
+                f"INSERT INTO documents ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?)",  # noqa: S608 - our own column names
+                [_row(document) for document in documents],
+            )
+    finally:
+        db.close()
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A document's line in the table of contents."""
+
+    document_id: str
+    url: str
+    title: str
+    chapters: tuple[str, ...]
+
+
+class DocumentShelf:
+    """Reads documents by id; any thread may use it; it closes itself when nobody holds it any more."""
+
+    def __init__(self, path: Path) -> None:
+        try:
+            address = f"{path.resolve().as_uri()}?mode=ro&immutable=1"
+            self._db = sqlite3.connect(address, uri=True, check_same_thread=False)
+            self._close = weakref.finalize(self, self._db.close)
+            self._texts: dict[str, str] = {}
+            self._counts: dict[str, int] = {}
+            self._chunks = int(self._db.execute("SELECT chunks FROM counts").fetchone()[0])
+        except sqlite3.Error as error:
+            raise IndexDamaged(
+                f"The documents of the index cannot be read ({error}).", "Run `glossator ingest` again."
+            ) from None
+
+    def get(self, document_id: str) -> Document | None:
+        """One document, or None."""
+        row = self._select("WHERE document_id = ?", (document_id,)).fetchone()
+        return _document(row) if row else None
+
+    def text(self, document_id: str) -> str:
+        """One document's text; nothing where there is none."""
+        if (known := self._texts.get(document_id)) is not None:
+            return known
+        row = self._db.execute("SELECT text FROM documents WHERE document_id = ?", (document_id,)).fetchone()
+        return remember(self._texts, document_id, str(row[0]) if row else "", KEPT_TEXTS)
+
+    def all(self) -> Iterator[Document]:
+        """Every document in reading order."""
+        return (_document(row) for row in self._select("ORDER BY position", ()))
+
+    def contents(self) -> list[Entry]:
+        """The table of contents in reading order."""
+        rows = self._db.execute("SELECT document_id, url, title, chapters FROM documents ORDER BY position")
+        return [Entry(name, url, title, tuple(json.loads(chapters))) for name, url, title, chapters in rows]
+
+    def chunks_with(self, words: Sequence[str]) -> dict[str, int]:
+        """In how many chunks each word stands."""
+        return {word: self._chunks_with(word) for word in words}
+
+    def _chunks_with(self, word: str) -> int:
+        if (known := self._counts.get(word)) is not None:
+            return known
+        row = self._db.execute("SELECT chunks FROM words WHERE word = ?", (word,)).fetchone()
+        return remember(self._counts, word, int(row[0]) if row else 0, KEPT_WORDS)
+
+    def chunk_count(self) -> int:
+        """How many chunks there are."""
+        return self._chunks
+
+    def close(self) -> None:
+        """Let go of the file."""
+        self._close()
+
+    def _select(self, clause: str, values: tuple[str, ...]) -> sqlite3.Cursor:
+        return self._db.execute(f"SELECT {_COLUMNS} FROM documents {clause}", values)  # noqa: S608 - our own clauses
+
+
+def _row(document: Document) -> tuple[str, ...]:
+    blocks = [(b.kind.value, b.start, b.end, b.level, b.anchor) for b in document.blocks]
+    return (
+        document.document_id,
+        document.url,
+        document.title,
+        json.dumps(document.chapters),
+        document.text,
+        json.dumps(blocks),
+        document.content_hash,
+    )
+
+
+def _document(row: tuple[str, ...]) -> Document:
+    document_id, url, title, chapters, text, blocks, content_hash = row
+    return Document(
+        document_id=document_id,
+        url=url,
+        title=title,
+        chapters=tuple(json.loads(chapters)),
+        text=text,
+        blocks=tuple(Block(BlockKind(kind), *rest) for kind, *rest in json.loads(blocks)),
+        content_hash=content_hash,
+    )

@@ -1,0 +1,289 @@
+"""Chunks in Qdrant Edge: built once, then searched by any number of readers."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, Self
+from urllib.parse import urlsplit
+
+import numpy as np
+import qdrant_edge as qdrant
+from numpy.typing import NDArray
+
+from glossator.core.errors import IndexDamaged, StorageProblem
+from glossator.core.types import Chunk, Embedding, Filters, Hit, QueryEmbedding, Span
+from glossator.store.index.memo import remember
+
+DENSE, WORDS = "dense", "words"
+_KEYWORDS = {"url": True, "path": True, "sections": False, "chapters": False}
+"""Every field that a filter names, and whether it is matched by prefix."""
+
+_VIEW = "glossator-view-"
+_VIEW_SECONDS = 3600
+"""Opening a shard takes less than this: an older view belongs to a process that was killed meanwhile."""
+
+KEPT_CHUNKS = 4096
+"""Chunks that are kept at hand."""
+AVERAGE_WORDS = 150.0
+"""Mean number of words in a chunk after stop words, for BM25's length normalisation."""
+
+
+def _words() -> qdrant.Bm25:
+    return qdrant.Bm25(qdrant.Bm25Config(k=1.2, b=0.75, avg_len=AVERAGE_WORDS))
+
+
+class EdgeWriter:
+    """Fills a new shard; nothing reads it before the `with` block has ended well."""
+
+    def __init__(self, folder: Path, dimension: int) -> None:
+        self._folder = folder
+        self._words = _words()
+        self._count = 0
+        self._rows = [0]
+        self._sentences = (folder / "sentences.f16").open("wb")
+        (folder / "shard").mkdir()
+        self._shard = _guard(lambda: qdrant.EdgeShard.create(str(folder / "shard"), _config(dimension)))
+        for field, by_prefix in _KEYWORDS.items():
+            index = qdrant.KeywordIndexParams(prefix=by_prefix)
+            self._shard.update(qdrant.UpdateOperation.create_field_index(field, index))
+
+    def add(self, chunks: Sequence[Chunk], embeddings: Sequence[Embedding], created_at: str) -> None:
+        """Append chunks with their vectors."""
+        points = []
+        for chunk, embedding in zip(chunks, embeddings, strict=True):
+            vectors: Any = {DENSE: embedding.vector.tolist(), WORDS: self._words.embed_document(_searched(chunk))}
+            points.append(qdrant.Point(self._count, vectors, _payload(chunk, self._rows[-1], created_at)))
+            self._sentences.write(embedding.sentences.tobytes())
+            self._rows.append(self._rows[-1] + len(embedding.sentences))
+            self._count += 1
+        _guard(lambda: self._shard.update(qdrant.UpdateOperation.upsert_points(points)))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_rest: object) -> None:
+        """Close everything; a shard that is whole is left without a log, for every reader brings its own."""
+        try:
+            self._sentences.close()
+            if kind is None:
+                np.save(self._folder / "rows.npy", np.array(self._rows, np.int64))
+                _guard(self._shard.flush)
+        finally:
+            self._shard.close()
+        shutil.rmtree(self._folder / "shard" / "wal", ignore_errors=True)
+
+
+class EdgeIndex:
+    """A finished shard, open for reading; it closes itself when nobody holds it any more."""
+
+    def __init__(self, folder: Path, dimension: int) -> None:
+        self._words = _words()
+        self._kept: dict[int, Chunk] = {}
+        self._rows, self._sentences = _load_sentences(folder, dimension)
+        with _view(folder.resolve() / "shard") as view:
+            self._shard = _guard(lambda: qdrant.EdgeShard.load(view, _config(dimension)), damaged=True)
+
+    def search(self, query: QueryEmbedding, question: str, limit: int, filters: Filters) -> list[Hit]:
+        """The best by meaning and the best by words, with their raw scores, in a fixed order."""
+        condition = _filter(filters)
+        words = self._words.embed_query(question)
+        requests = [
+            qdrant.QueryRequest(
+                limit=limit, query=qdrant.Query.Nearest(vector, using=name), filter=condition, with_payload=False
+            )
+            for name, vector in ((DENSE, query.vector.tolist()), (WORDS, words))
+            if name == DENSE or words.indices
+        ]
+        found = _guard(lambda: self._shard.query_batch(qdrant.QueryBatchRequest(requests)))
+        dense = {point.id: point.score for point in found[0]}
+        sparse = {point.id: point.score for point in found[1]} if len(found) > 1 else {}
+        return [Hit(i, dense.get(i), sparse.get(i)) for i in sorted({*dense, *sparse})]
+
+    def chunks(self, ids: Sequence[int]) -> list[Chunk]:
+        """Stored chunks, in the order asked for."""
+        found = {i: chunk for i in ids if (chunk := self._kept.get(i)) is not None}
+        if missing := [i for i in ids if i not in found]:
+            for record in _guard(lambda: self._shard.retrieve(missing, True, False)):
+                found[record.id] = remember(self._kept, record.id, _chunk(record.payload or {}), KEPT_CHUNKS)
+        return [found[i] for i in ids]
+
+    def sentence_scores(self, ids: Sequence[int], query: QueryEmbedding) -> list[float]:
+        """For each chunk, how near its nearest sentence is to the question."""
+        bounds = [(int(self._rows[i]), int(self._rows[i + 1])) for i in ids]
+        rows = np.concatenate([np.arange(a, b) for a, b in bounds]) if bounds else np.zeros(0, int)
+        scores = self._sentences[rows].astype(np.float32) @ query.sentence
+        edges = np.cumsum([0, *(b - a for a, b in bounds)])
+        return [float(scores[a:b].max()) if b > a else 0.0 for a, b in pairwise(edges)]
+
+    def sentence_vectors(self, chunks: Sequence[Chunk]) -> list[NDArray[np.float32]]:
+        """The sentence vectors of some chunks, in the same order."""
+        return [self._sentences[c.row : c.row + len(c.sentences)].astype(np.float32) for c in chunks]
+
+    def count(self) -> int:
+        return int(self._shard.info().points_count)
+
+    def close(self) -> None:
+        self._shard.close()
+
+
+def _config(dimension: int) -> qdrant.EdgeConfig:
+    """One thread of its own: a search keeps every other Python thread waiting until its last thread is done, and on
+    busy cores eight threads are done later than one."""
+    return qdrant.EdgeConfig(
+        vectors={DENSE: qdrant.EdgeVectorParams(size=dimension, distance=qdrant.Distance.Cosine)},
+        sparse_vectors={WORDS: qdrant.EdgeSparseVectorParams(modifier=qdrant.Modifier.Idf)},
+        max_search_threads=1,
+    )
+
+
+@contextmanager
+def _view(shard: Path) -> Iterator[str]:
+    """A reader's own folder around a finished shard.
+
+    Qdrant Edge locks a shard through its write-ahead log, and opens every file for writing. The segments of a finished
+    shard never change, so each reader opens a folder of its own that links to them (or, without the right to write,
+    holds a copy) beside a fresh, empty log: any number of processes read one generation at the same time. Once the
+    shard is open the folder is not needed and is gone.
+    """
+    try:
+        _sweep_views()
+        with tempfile.TemporaryDirectory(prefix=_VIEW, ignore_cleanup_errors=True) as view:
+            shutil.copyfile(shard / "edge_config.json", Path(view, "edge_config.json"))
+            if all(os.access(path, os.W_OK) for path in shard.rglob("*")):
+                Path(view, "segments").symlink_to(shard / "segments", target_is_directory=True)
+            else:
+                _copy_folder(shard / "segments", Path(view, "segments"))
+            yield view
+    except OSError as error:
+        if not (shard / "segments").is_dir() or not (shard / "edge_config.json").is_file():
+            raise _damaged(error) from None
+        raise StorageProblem(
+            f"No temporary folder can be made ({error.strerror}).", "Set TMPDIR to a folder with room in it."
+        ) from None
+
+
+def _sweep_views() -> None:
+    """Remove the views of processes that were killed while they opened a shard."""
+    for view in Path(tempfile.gettempdir()).glob(f"{_VIEW}*"):
+        with suppress(OSError):
+            if view.stat().st_mtime < time.time() - _VIEW_SECONDS:
+                shutil.rmtree(view)
+
+
+def _copy_folder(source: Path, target: Path) -> None:
+    """Copy a tree, holes and all: Qdrant Edge's files are mostly holes."""
+    target.mkdir()
+    for path in source.iterdir():
+        copy = target / path.name
+        if path.is_dir():
+            _copy_folder(path, copy)
+        else:
+            _copy_file(path, copy)
+
+
+def _copy_file(source: Path, target: Path) -> None:
+    size = source.stat().st_size
+    with source.open("rb") as old, target.open("wb") as new:
+        new.truncate(size)
+        position = 0
+        while position < size:
+            try:
+                position = os.lseek(old.fileno(), position, os.SEEK_DATA)
+            except OSError:  # only a hole is left
+                return
+            end = os.lseek(old.fileno(), position, os.SEEK_HOLE)
+            while position < end:
+                block = os.pread(old.fileno(), min(end - position, 1 << 20), position)
+                position += os.pwrite(new.fileno(), block, position)
+
+
+def _load_sentences(folder: Path, dimension: int) -> tuple[NDArray[np.int64], NDArray[np.float16]]:
+    """Where each chunk's sentence vectors begin, and all vectors."""
+    try:
+        rows = np.load(folder / "rows.npy")
+        path = folder / "sentences.f16"
+        flat = np.memmap(path, np.float16, "r") if path.stat().st_size else np.zeros(0, np.float16)
+        return rows, flat.reshape(int(rows[-1]), dimension)
+    except (OSError, ValueError) as error:
+        raise _damaged(error) from None
+
+
+def _damaged(error: Exception) -> IndexDamaged:
+    return IndexDamaged(f"The index is incomplete ({error}).", "Run `glossator ingest` again.")
+
+
+def _searched(chunk: Chunk) -> str:
+    return f"{chunk.context}\n{chunk.text}"
+
+
+def _payload(chunk: Chunk, row: int, created_at: str) -> dict[str, Any]:
+    return {
+        "content": chunk.text,
+        "url": chunk.url,
+        "chunk_id": chunk.chunk_id,
+        "document_id": chunk.document_id,
+        "title": chunk.title,
+        "chunk_index": chunk.position,
+        "created_at": created_at,
+        "path": urlsplit(chunk.url).path,
+        "section": chunk.section,
+        "sections": list(chunk.heading_path),
+        "chapters": list(chunk.chapters),
+        "anchor": chunk.anchor,
+        "start": chunk.start,
+        "end": chunk.end,
+        "content_hash": chunk.content_hash,
+        "sentences": [n for span in chunk.sentences for n in (span.start, span.end)],
+        "row": row,
+    }
+
+
+def _chunk(payload: dict[str, Any]) -> Chunk:
+    offsets = payload["sentences"]
+    return Chunk(
+        chunk_id=payload["chunk_id"],
+        document_id=payload["document_id"],
+        url=payload["url"],
+        title=payload["title"],
+        chapters=tuple(payload["chapters"]),
+        section=payload["section"],
+        heading_path=tuple(payload["sections"]),
+        anchor=payload["anchor"],
+        position=payload["chunk_index"],
+        start=payload["start"],
+        end=payload["end"],
+        text=payload["content"],
+        sentences=tuple(Span(a, b) for a, b in zip(offsets[::2], offsets[1::2], strict=True)),
+        row=payload["row"],
+    )
+
+
+def _filter(filters: Filters) -> qdrant.Filter | None:
+    """All conditions must hold; a prefix that starts with a slash is one of the address's path."""
+    conditions: list[Any] = []
+    if prefix := filters.source_url_prefix:
+        field = "path" if prefix.startswith("/") else "url"
+        conditions.append(qdrant.FieldCondition(field, match=qdrant.MatchPrefix(prefix)))
+    for field, value in (("sections", filters.section), ("chapters", filters.chapter)):
+        if value:
+            conditions.append(qdrant.FieldCondition(field, match=qdrant.MatchValue(value)))
+    return qdrant.Filter(must=conditions) if conditions else None
+
+
+def _guard(action: Any, *, damaged: bool = False) -> Any:
+    """Qdrant Edge raises bare exceptions: give them a name and a remedy."""
+    try:
+        return action()
+    except (KeyboardInterrupt, SystemExit):
+        raise
+    except BaseException as error:
+        if damaged:
+            raise IndexDamaged("The index cannot be opened.", "Run `glossator ingest` again.") from error
+        raise StorageProblem(f"The index cannot be used ({error}).", "Check disk space and permissions.") from error

@@ -1,0 +1,1 @@
+"""Records: conversations, receipts and feedback in SQLite or Postgres."""

@@ -1,1 +1,0 @@
-"""A draft as it arrives becomes claims, each with its citations."""

@@ -1,0 +1,1 @@
+"""A draft, as it streams in, becomes claims with their citations."""

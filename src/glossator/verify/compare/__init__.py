@@ -1,0 +1,1 @@
+"""Where a claim is compared with a passage, and how they differ."""

@@ -1,0 +1,1 @@
+"""What words assert: quantities, negation, modality and quantifiers, in five languages."""
