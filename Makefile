@@ -40,8 +40,8 @@ bench: $(VENV)/.dev
 	@$(BIN)/python bench/run.py $(ONLY)
 
 torture: $(VENV)/.dev
-	@GLOSSATOR_KILLS=40 GLOSSATOR_DISCONNECTS=500 $(BIN)/pytest -q -s tests/test_kill.py \
-		tests/test_records_faults.py tests/test_disconnects.py
+	@GLOSSATOR_KILLS=40 GLOSSATOR_DISCONNECTS=500 $(BIN)/pytest -q -s tests/store/test_kill.py \
+		tests/store/test_records_faults.py tests/serve/test_disconnects.py
 
 lock:
 	@cd requirements && for name in runtime dev; do uv pip compile -q --universal --python-version 3.11 \

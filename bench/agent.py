@@ -1,7 +1,7 @@
 """What the agent adds to an answer: CPU with a model that answers at once, with its breaker open, and many at once.
 
-The language model is a program of its own on loopback (tests/llm_server.py), so that its work is not counted here. The
-question's embedding is left out: it is the same with and without a language model.
+The language model is a program of its own on loopback (tests/support/llm_server.py), so that its work is not
+counted here. The question's embedding is left out: it is the same with and without a language model.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests" / "support"))
 
 from common import CACHE, ROOT, indexed
 from glossator import pipeline

@@ -19,7 +19,7 @@ from pathlib import Path
 import sqlalchemy as sa
 
 ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT / "tests"))
+sys.path.insert(0, str(ROOT / "tests" / "support"))
 
 from glossator.core.conversations import Request, session_key  # noqa: E402
 from glossator.core.receipts import Receipt  # noqa: E402

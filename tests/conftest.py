@@ -13,10 +13,9 @@ import pytest
 import glossator
 from commands import quick_folder
 from glossator.facade import Book
+from paths import BOOK
 from postgres import Postgres, running_postgres
 
-ROOT = Path(__file__).resolve().parent.parent
-BOOK = ROOT / "book"
 pytest_plugins = ["browser"]
 
 FIRST = """

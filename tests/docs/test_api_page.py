@@ -10,7 +10,7 @@ import httpx
 import pytest
 
 import doors
-from conftest import ROOT
+from paths import ROOT
 
 client, data = doors.client, doors.data
 PAGE = (ROOT / "docs" / "api.md").read_text("utf-8")

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from conftest import BOOK
 from glossator import pipeline
 from glossator.core.errors import SourceError
 from glossator.evaluate.golden import load_golden, summarise
 from glossator.facade import Book
+from paths import BOOK
 
 GOLDEN = BOOK / "golden.yaml"
 

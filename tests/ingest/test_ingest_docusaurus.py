@@ -11,8 +11,9 @@ import pytest
 
 from glossator.core.types import BlockKind, Document
 from glossator.ingest.read import read_source
+from paths import DATA
 
-SITE = Path(__file__).parent / "data" / "docusaurus"
+SITE = DATA / "docusaurus"
 TRUTH: list[dict[str, Any]] = json.loads((SITE / "truth.json").read_text("utf-8"))["pages"]
 LIMIT = 1_000_000
 

@@ -9,7 +9,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import glossator
-from conftest import BOOK
 from glossator.core.types import Status
 from glossator.embed.colbert import ColbertEncoder
 from glossator.evaluate.golden import load_golden
@@ -17,6 +16,7 @@ from glossator.facade import Book
 from glossator.verify.confidence import confidence, level
 from glossator.verify.gate import check
 from glossator.verify.judge import Verifier
+from paths import BOOK
 
 PASSAGE = (
     "The ankle actuator (a brushless motor with a harmonic drive) delivers 40 N at 1,000 rpm. The controller drives "

@@ -164,7 +164,7 @@ async def test_postgres_has_its_own_types(server: Postgres, room: Path) -> None:
 
 def test_many_processes_that_start_at_once_migrate_once(database: Database, room: Path) -> None:
     url = "" if database.is_sqlite else database.url.render_as_string(hide_password=False)
-    script = Path(__file__).parent / "writers.py"
+    script = Path(__file__).parents[1] / "support" / "writers.py"
     command = [sys.executable, str(script), url, str(room), "2", "1"]
     started = [subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) for _ in range(3)]
     outputs = [process.communicate(timeout=60) for process in started]

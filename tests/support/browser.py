@@ -20,9 +20,9 @@ from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Locator
 
 import glossator
 from commands import quick_folder
-from conftest import BOOK
 from glossator.core.settings import load_settings
 from glossator.serve.app import create_app
+from paths import BOOK
 from servers import PATIENT, running
 
 Body = dict[str, Any]

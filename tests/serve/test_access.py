@@ -16,6 +16,7 @@ import httpx
 import jwt
 import pytest
 import uvicorn
+from test_limits import ASKING, CHEAP, JSON, OTHERS, seconds_to_wait, told, until_refused
 
 import doors
 from commands import quick_folder, run
@@ -24,7 +25,6 @@ from glossator.core.settings import load_settings
 from glossator.serve.app import create_app
 from glossator.serve.auth import keys
 from glossator.serve.auth.keys import KEYS_FILE, KeyRing
-from test_limits import ASKING, CHEAP, JSON, OTHERS, seconds_to_wait, told, until_refused
 
 data = doors.data
 

@@ -26,7 +26,7 @@ from writers import exchange, receipt_of
 
 KILLS = int(os.environ.get("GLOSSATOR_KILLS", "3"))
 WRITERS = 50
-SCRIPT = Path(__file__).parent / "writers.py"
+SCRIPT = Path(__file__).parents[1] / "support" / "writers.py"
 CUT = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND datname = 'cut'"
 COUNT = "SELECT request_key FROM conversations"
 

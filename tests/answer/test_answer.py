@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 import glossator
-from conftest import BOOK
 from glossator.core.errors import QuestionError
 from glossator.core.types import Mode
 from glossator.evaluate.golden import load_golden
 from glossator.facade import Book
+from paths import BOOK
 
 QUESTIONS = [g.question for g in load_golden(BOOK / "golden.yaml") if g.kind == "answerable"]
 SELECTIONS = [g for g in load_golden(BOOK / "golden.yaml") if g.kind == "selection"]

@@ -10,8 +10,10 @@ from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 
+from paths import DATA
+
 MODEL = "smollm2"
-TEMPLATE = Path(__file__).parent / "data" / "tools.jinja"
+TEMPLATE = DATA / "tools.jinja"
 CONTEXT = 8192  # tokens of a request and its answer; as many as the model was trained for
 SLOTS = 2  # requests at once; further ones wait
 

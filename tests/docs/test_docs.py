@@ -11,11 +11,11 @@ import pytest
 from click.testing import CliRunner
 
 import api_page
-from conftest import ROOT
 from glossator.cli.main import cli
 from glossator.core.settings import Settings
 from glossator.serve.app import create_app
 from glossator.store.records.schema import metadata
+from paths import ROOT
 
 DOCS = ROOT / "docs"
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 import time
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,6 +15,7 @@ from glossator.core.types import Checked, Policy, Status
 from glossator.embed.colbert import ColbertEncoder
 from glossator.verify.gate import UNVERIFIED, Gate, check
 from glossator.verify.judge import Verifier
+from paths import DATA
 
 PASSAGES = [
     "The hip motor weighs 40 kg and must never be lifted by one person. It runs at 48 V. "
@@ -228,7 +228,7 @@ def test_no_passages_no_answer() -> None:
     assert checked.text == ""
 
 
-DRAFTS = json.loads((Path(__file__).parent / "data" / "smollm2.json").read_text("utf-8"))
+DRAFTS = json.loads((DATA / "smollm2.json").read_text("utf-8"))
 
 
 @pytest.mark.parametrize("model", ["words", "tokens"])

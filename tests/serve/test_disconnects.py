@@ -23,12 +23,12 @@ import httpx
 import pytest
 from httpx_sse import ServerSentEvent, aconnect_sse
 from starlette.responses import StreamingResponse
+from test_events import ALL, LONG, MOST_SECONDS, SENTENCES, WAYS, Gate, fresh, paced, paragraphs, script, soon
 
 import doors
 from commands import START, quick_folder
 from doors import FACT, QUESTION, Body
 from llm_server import LlmServer, Reply, stalls
-from test_events import ALL, LONG, MOST_SECONDS, SENTENCES, WAYS, Gate, fresh, paced, paragraphs, script, soon
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 data, model = doors.data, doors.model
