@@ -21,9 +21,9 @@ from common import CACHE, ROOT, indexed
 from glossator import pipeline
 from glossator.answer.llm.agent import AgentDrafter
 from glossator.core.conversations import session_key
+from glossator.core.question import Question
 from glossator.core.settings import load_settings
-from glossator.pipeline import conversations
-from glossator.pipeline.wiring import Parts, wire
+from glossator.pipeline.wiring import Engine, wire
 from llm_server import running_llm_server, says, searches
 
 QUESTION = "What is the zero-moment point?"
@@ -69,12 +69,12 @@ class Llm:
         self._process.communicate("")
 
 
-def opened(llm: str, **given: Any) -> Parts:
-    parts = wire(load_settings(data_dir=CACHE / "index" / "sample", llm=llm, cache_answers=0, **given))
-    embed = parts.embedder.embed_query
+def opened(llm: str, **given: Any) -> Engine:
+    engine = wire(load_settings(data_dir=CACHE / "index" / "sample", llm=llm, cache_answers=0, **given))
+    embed = engine.embedder.embed_query
     known = {text: embed(text) for text in (QUESTION, "zero-moment point")}
-    parts.embedder.embed_query = lambda text: known[text]  # type: ignore[method-assign]
-    return parts
+    engine.embedder.embed_query = lambda text: known[text]  # type: ignore[method-assign]
+    return engine
 
 
 async def cpu(name: str, ask: Callable[[int], Any]) -> float:
@@ -97,39 +97,39 @@ async def answers() -> None:
         ("rephrasing, checked with the token model", REPHRASED, 10_000, "answer", None),
     ):
         llm = Llm(text, size=size, how=how)
-        parts = opened(f"{llm.url}#scripted")
+        engine = opened(f"{llm.url}#scripted")
         spent = await cpu(
             f"agent, {name}: retrieval, loop, checks, records",
-            lambda n, parts=parts: conversations.converse(parts, QUESTION, session_key(f"bench-{n}")),
+            lambda n, engine=engine: pipeline.ask(engine, Question(QUESTION, session=session_key(f"bench-{n}"))),
         )
         if limit:
             print(f"  limit {limit:.0f} ms: {'holds' if spent <= limit else 'FAILS'}")
-        await parts.close()
+        await engine.close()
         llm.stop()
 
 
 async def broken() -> None:
     plain = opened("")
-    base = await cpu("the book's own sentences", lambda _n: pipeline.ask(plain, QUESTION))
+    base = await cpu("the book's own sentences", lambda _n: pipeline.ask(plain, Question(QUESTION)))
     await plain.close()
-    parts = opened("http://127.0.0.1:9/v1#dead")
-    drafter = parts.drafter
+    engine = opened("http://127.0.0.1:9/v1#dead")
+    drafter = engine.drafter
     assert isinstance(drafter, AgentDrafter)
     breaker = drafter.links[0].breaker
     breaker._rest = 1e9
     for _ in range(5):
         breaker.failed()
-    spent = await cpu("the same with the breaker open", lambda _n: pipeline.ask(parts, QUESTION))
+    spent = await cpu("the same with the breaker open", lambda _n: pipeline.ask(engine, Question(QUESTION)))
     print(f"  {spent - base:.1f} ms more (limit 10 ms: {'holds' if spent - base <= 10 else 'FAILS'})")
-    await parts.close()
+    await engine.close()
 
 
 async def many() -> None:
     llm = Llm(QUOTES, 2.0, 12)
-    parts = opened(f"{llm.url}#scripted")
+    engine = opened(f"{llm.url}#scripted")
 
     async def one() -> None:
-        [piece async for piece in pipeline.stream(parts, QUESTION)]
+        [piece async for piece in pipeline.stream(engine, Question(QUESTION))]
 
     await one()
     started = time.perf_counter()
@@ -143,7 +143,7 @@ async def many() -> None:
         f"{MANY} streamed answers at once from a model that takes 2 s: {together:.2f} s, one alone {alone:.2f} s,"
         f" ratio {together / alone:.2f} (limit 1.5: {holds})"
     )
-    await parts.close()
+    await engine.close()
     llm.stop()
 
 

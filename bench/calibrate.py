@@ -56,8 +56,8 @@ def examples(book: Book, name: str) -> list[Example]:
 
 
 def evidence(book: Book, question: str) -> np.ndarray:
-    generation = book.parts.generation()
-    embedder, index = book.parts.embedder, generation.index
+    generation = book.engine.generation()
+    embedder, index = book.engine.embedder, generation.index
     query = embedder.embed_query(question)
     words = stage.weigh(question, generation.documents)
     hits = index.search(query, question, stage.CANDIDATES, Filters())
@@ -90,7 +90,7 @@ def selection_examples(book: Book) -> list[Example]:
 
 
 def selection_evidence(book: Book, question: str, text: str) -> np.ndarray:
-    embedder = book.parts.embedder
+    embedder = book.engine.embedder
     words = stage.weigh(question, _NoWords())
     chunks = chunk_document(selection_document(text), embedder.count_tokens, SELECTION)[:8]
     query = embedder.embed_query(question)

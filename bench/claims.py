@@ -17,7 +17,7 @@ from glossator.core.settings import Settings
 from glossator.ingest.chunk import chunk_document
 from glossator.ingest.read import read_source
 from glossator.pipeline.wiring import make_embedder
-from glossator.verify.judge import Prepared, Verifier, claims_of
+from glossator.verification.judge import Prepared, Verifier, claims_of
 
 BOOKS = {
     "rust": lambda: unpack("books/rust-book.tar.gz") / "src",
@@ -99,7 +99,9 @@ def summedits(most: int) -> list[Claim]:
 
 def features(name: str, claims: Sequence[Claim], verifier: Verifier) -> list[Rows]:
     """What the model judges each claim by; kept between runs for the same code and claims."""
-    code = b"".join(file.read_bytes() for file in sorted((ROOT / "src/glossator/verify").rglob("*.*")) if _counts(file))
+    code = b"".join(
+        file.read_bytes() for file in sorted((ROOT / "src/glossator/verification").rglob("*.*")) if _counts(file)
+    )
     stamp = hashlib.sha256(code + repr(claims).encode() + verifier.version.encode()).hexdigest()[:16]
     kept = CACHE / "claims" / f"{name}-{stamp}.pickle"
     if not kept.exists():

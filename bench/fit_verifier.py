@@ -1,4 +1,4 @@
-"""Fits the model that turns differences into a verdict and writes src/glossator/verify/weights.json.
+"""Fits the model that turns differences into a verdict and writes src/glossator/verification/weights.json.
 
 Examples: mutations of two books (never of the sample book, which is kept for measuring), half of the set in other
 languages, and claims that people labelled (WiCE, BEGIN). Where a claim has several sentences the worst one counts, and
@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 import claims as sets
 from common import ROOT, logistic
 from glossator.embed.colbert import ColbertEncoder
-from glossator.verify.judge import Verifier
-from glossator.verify.model import LIKENESS, derive
+from glossator.verification.judge import Verifier
+from glossator.verification.model import LIKENESS, derive
 
 TARGET = ROOT / "src" / "glossator" / "verification" / "weights.json"
 Place = dict[str, float]

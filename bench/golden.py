@@ -20,7 +20,7 @@ LIMITS = {
 def main() -> None:
     with glossator.open(CACHE / "golden") as book:
         book.ingest(ROOT / "book", only=True)
-        outcomes = asyncio.run(pipeline.evaluate(book.parts, load_golden(ROOT / "book" / "golden.yaml")))
+        outcomes = asyncio.run(pipeline.evaluate(book.engine, load_golden(ROOT / "book" / "golden.yaml")))
     summary = summarise(outcomes)
     for field, (label, limit, at_least) in LIMITS.items():
         value = getattr(summary, field)

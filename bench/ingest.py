@@ -26,7 +26,7 @@ def fresh(source: Path, name: str) -> dict:
     shutil.rmtree(folder, ignore_errors=True)
     code = (
         "import json, resource, sys, time, glossator; t = time.perf_counter();"
-        "b = glossator.open(sys.argv[2]); b.parts.embedder.embed_query('warm');"
+        "b = glossator.open(sys.argv[2]); b.engine.embedder.embed_query('warm');"
         "r = b.ingest(sys.argv[1], base_url='https://bench.example/');"
         "m = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024;"
         "print(json.dumps({'chunks': r.chunks, 'seconds': r.seconds, 'megabytes': m}))"

@@ -108,7 +108,7 @@ def main() -> None:
         raise SystemExit("usage: python bench/mutate.py BOOKDIR")
     documents = read_source(sys.argv[1], None, max_bytes=20_000_000).documents
     with glossator.open(CACHE / "index" / "mutate") as book:
-        count_tokens = book.parts.embedder.count_tokens
+        count_tokens = book.engine.embedder.count_tokens
         chunks = [chunk for document in documents for chunk in chunk_document(document, count_tokens)]
     made = examples(documents, chunks)
     for kind, count in Counter(item.kind for item in made).items():

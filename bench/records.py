@@ -21,9 +21,11 @@ import sqlalchemy as sa
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "tests" / "support"))
 
-from glossator.core.conversations import Request, session_key  # noqa: E402
+from glossator.core.answers import Answer, Citation, Mode, Sentence, Status  # noqa: E402
+from glossator.core.conversations import session_key  # noqa: E402
+from glossator.core.question import Question  # noqa: E402
 from glossator.core.receipts import Receipt  # noqa: E402
-from glossator.core.types import Answer, Citation, Mode, Sentence, Status, Verdict  # noqa: E402
+from glossator.core.types import Verdict  # noqa: E402
 from glossator.pipeline.receipts import make_receipt  # noqa: E402
 from glossator.store.records.database import Database, database_url  # noqa: E402
 from glossator.store.records.repository import Records  # noqa: E402
@@ -55,7 +57,7 @@ def receipt_for(question: str) -> Receipt:
 
 async def turn(records: Records, session: str, receipt: Receipt, writing: float = 0.0) -> float:
     """Seconds that the records took of one turn."""
-    request, key = Request(receipt.question), session_key(session)
+    request, key = Question(receipt.question), session_key(session)
     started = time.perf_counter()
     mine = await records.begin(key, request)
     taken = time.perf_counter() - started

@@ -19,14 +19,14 @@ DEPTH = 60
 
 
 def _hits(book: Book, question: str):
-    query = book.parts.embedder.embed_query(question)
-    return query, book.parts.generation().index.search(query, question, 200, Filters())
+    query = book.engine.embedder.embed_query(question)
+    return query, book.engine.generation().index.search(query, question, 200, Filters())
 
 
 def _by(book: Book, question: str, score: Callable) -> list[Chunk]:
     _, hits = _hits(book, question)
     best = sorted((h for h in hits if score(h) is not None), key=lambda h: (-score(h), h.id))
-    return book.parts.generation().index.chunks([h.id for h in best[:DEPTH]])
+    return book.engine.generation().index.chunks([h.id for h in best[:DEPTH]])
 
 
 def words(book: Book, question: str) -> list[Chunk]:
@@ -45,12 +45,12 @@ def reciprocal(book: Book, question: str) -> list[Chunk]:
         for place, hit in enumerate(ranked):
             scores[hit.id] = scores.get(hit.id, 0.0) + 1 / (61 + place)
     best = sorted(scores, key=lambda i: (-scores[i], i))[:DEPTH]
-    return book.parts.generation().index.chunks(best)
+    return book.engine.generation().index.chunks(best)
 
 
 def ours(book: Book, question: str) -> list[Chunk]:
-    generation = book.parts.generation()
-    found = stage.retrieve(book.parts.embedder, generation.index, generation.documents, question, DEPTH, Filters(), 0)
+    generation = book.engine.generation()
+    found = stage.retrieve(book.engine.embedder, generation.index, generation.documents, question, DEPTH, Filters(), 0)
     return [item.chunk for item in found.found]
 
 

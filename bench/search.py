@@ -34,10 +34,10 @@ class Remembering:
 
 def grown(book, size):
     """So many chunks: the real ones, then copies of them with a little noise in the vectors."""
-    embedder = book.parts.embedder
+    embedder = book.engine.embedder
     documents = book.documents()
     chunks = [c for d in documents for c in chunk_document(d, embedder.count_tokens)]
-    with EmbeddingCache(book.parts.settings.data_dir / "cache" / "embeddings.sqlite") as cache:
+    with EmbeddingCache(book.engine.settings.data_dir / "cache" / "embeddings.sqlite") as cache:
         embeddings, _ = embed_with_cache(embedder, cache, chunks, 1, silent)
     rng = np.random.default_rng(0)
     out_chunks, out_embeddings = [], []
@@ -54,7 +54,7 @@ def measure(book, size):
     folder = CACHE / "search" / str(size)
     shutil.rmtree(folder, ignore_errors=True)
     generations = Generations(folder)
-    embedder = book.parts.embedder
+    embedder = book.engine.embedder
     chunks, embeddings = grown(book, size)
     with generations.ingesting():
         manifest = Manifest(1, FORMAT, embedder.fingerprint, 1, "bench", embedder.dimension, size, now(), ())

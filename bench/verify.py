@@ -13,10 +13,10 @@ from collections import defaultdict
 from collections.abc import Callable, Sequence
 
 import claims as sets
+from glossator.core.thresholds import SHOWN
 from glossator.embed.colbert import ColbertEncoder
-from glossator.verify.gate import SURE
-from glossator.verify.judge import SUPPORTED, Verifier
-from glossator.verify.model import score
+from glossator.verification.judge import SUPPORTED, Verifier
+from glossator.verification.model import score
 
 Rows = sets.Rows
 Judge = Callable[[Rows], bool]
@@ -92,9 +92,9 @@ def at_the_gate(claims: Sequence[sets.Claim], rows: Sequence[Rows]) -> None:
     passes: dict[str, list[bool]] = defaultdict(list)
     for claim, row in zip(claims, rows, strict=True):
         kind = "light rewrites" if claim.kind in REWRITES else "verbatim" if claim.supported else "false claims"
-        passes[kind].append(bool(row) and all(max(score(place) for place in places) >= SURE for places in row))
+        passes[kind].append(bool(row) and all(max(score(place) for place in places) >= SHOWN for places in row))
     shares = ", ".join(f"{kind} {statistics.mean(found):.1%}" for kind, found in passes.items())
-    print(f"pass the strict gate (score at least {SURE}): {shares}")
+    print(f"pass the strict gate (score at least {SHOWN}): {shares}")
 
 
 def balanced(title: str, claims: Sequence[sets.Claim], rows: Sequence[Rows]) -> None:

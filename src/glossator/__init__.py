@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from glossator.core.types import Answer, Citation, Evidence, Filters, IngestReport, Passage, Verdict
+    from glossator.core.answers import Answer, Citation, Evidence, Verdict
+    from glossator.core.types import Filters, IngestReport, Passage
     from glossator.facade import Book, verify
     from glossator.facade import open_book as open
 

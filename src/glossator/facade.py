@@ -15,15 +15,17 @@ from typing import Any, Literal, TypeVar
 from anyio.from_thread import BlockingPortal, start_blocking_portal
 
 from glossator import pipeline
+from glossator.core.answers import Answer, CheckedDraft, Verdict
 from glossator.core.conversations import Exchange, Rating, session_key
 from glossator.core.errors import BadInput, QuestionError
 from glossator.core.ports import Progress, silent
+from glossator.core.question import Question
 from glossator.core.receipts import Replay
 from glossator.core.settings import load_settings
-from glossator.core.types import Answer, Checked, Document, Filters, IngestReport, Passage, Verdict
+from glossator.core.types import Document, Filters, IngestReport, Passage
 from glossator.pipeline import conversations
-from glossator.pipeline.wiring import Parts, make_verifier, wire
-from glossator.verify.judge import Verifier
+from glossator.pipeline.wiring import Engine, make_verifier, wire
+from glossator.verification.judge import Verifier
 
 T = TypeVar("T")
 
@@ -54,19 +56,19 @@ class _Loop:
             self._portal = None
 
 
-def _close(parts: Parts, loop: _Loop) -> None:
+def _close(engine: Engine, loop: _Loop) -> None:
     """Also done for a book that nobody closed, when it is no longer used or the program ends."""
-    loop.run(parts.close())
+    loop.run(engine.close())
     loop.close()
 
 
 class Book:
     """A book in a data directory; the async pipeline behind it is `glossator.pipeline`."""
 
-    def __init__(self, parts: Parts) -> None:
-        self.parts = parts
+    def __init__(self, engine: Engine) -> None:
+        self.engine = engine
         self._loop = _Loop()
-        self._close = weakref.finalize(self, _close, parts, self._loop)
+        self._close = weakref.finalize(self, _close, engine, self._loop)
 
     def ingest(
         self,
@@ -77,11 +79,12 @@ class Book:
     ) -> IngestReport:
         """Index folders or files; what has not changed is not embedded again."""
         paths = [str(source) for source in sources]
-        return self._run(pipeline.ingest(self.parts, paths, base_url, only, progress))
+        return self._run(pipeline.ingest(self.engine, paths, base_url, only, progress))
 
     def search(self, question: str, top_k: int = 5, filters: Filters | dict[str, str] | None = None) -> list[Passage]:
         """The best passages for a question."""
-        return list(self._run(pipeline.search(self.parts, question, top_k, _filters(filters))).passages)
+        asked = Question(question, filters=_filters(filters), top_k=top_k)
+        return list(self._run(pipeline.search(self.engine, asked)).passages)
 
     def ask(
         self,
@@ -95,40 +98,39 @@ class Book:
 
         With the id of a session it becomes part of that conversation, which a new id begins.
         """
-        if session_id is None:
-            return self._run(pipeline.ask(self.parts, question, selected_text, top_k, _filters(filters)))
-        key = session_key(session_id)
-        return self._run(conversations.converse(self.parts, question, key, selected_text, top_k, _filters(filters)))
+        session = None if session_id is None else session_key(session_id)
+        asked = Question(question, selected_text, _filters(filters), top_k, session=session)
+        return self._run(pipeline.ask(self.engine, asked))
 
     def history(self, session_id: str) -> list[Exchange]:
         """All that was asked and answered in a conversation, oldest first."""
-        return self._run(conversations.whole_history(self.parts, session_key(session_id)))[1]
+        return self._run(conversations.whole_history(self.engine, session_key(session_id)))[1]
 
     def delete(self, session_id: str) -> None:
         """Forget a conversation, with its receipts and what was said of its answers."""
-        self._run(conversations.delete(self.parts, session_key(session_id)))
+        self._run(conversations.delete(self.engine, session_key(session_id)))
 
     def feedback(self, receipt_id: str, rating: Literal["up", "down"], reason: str = "", text: str = "") -> None:
         """Say what an answer was worth."""
         if rating not in list(Rating):
             raise BadInput(f"The rating is {rating!r}.", "Say up or down.")
-        self._run(self.parts.records.give_feedback(receipt_id, Rating(rating), reason, text))
+        self._run(self.engine.records.give_feedback(receipt_id, Rating(rating), reason, text))
 
-    def verify(self, draft: str, passages: Sequence[Passage | str] | None = None) -> Checked:
+    def verify(self, draft: str, passages: Sequence[Passage | str] | None = None) -> CheckedDraft:
         """Every claim of a text, checked against passages or against the book."""
-        return self._run(pipeline.verify(self.parts, draft, passages))
+        return self._run(pipeline.verify(self.engine, draft, passages))
 
     def replay(self, receipt_id: str) -> Replay:
         """An old answer, checked against today's book."""
-        return self._run(pipeline.replay(self.parts, receipt_id))
+        return self._run(pipeline.replay(self.engine, receipt_id))
 
     def document(self, document_id: str) -> Document | None:
         """A document as it was ingested; passages and citations point into its `text`."""
-        return self.parts.generation().documents.get(document_id)
+        return self.engine.generation().documents.get(document_id)
 
     def documents(self) -> Sequence[Document]:
         """All documents in reading order."""
-        return list(self.parts.generation().documents.all())
+        return list(self.engine.generation().documents.all())
 
     def close(self) -> None:
         """Let go of all files."""
@@ -136,7 +138,7 @@ class Book:
 
     def _run(self, work: Coroutine[Any, Any, T]) -> T:
         if not self._close.alive:
-            self._close = weakref.finalize(self, _close, self.parts, self._loop)
+            self._close = weakref.finalize(self, _close, self.engine, self._loop)
         return self._loop.run(work)
 
     def __enter__(self) -> Book:

@@ -7,9 +7,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from glossator.core.ports import Calibration, Embedder, VectorIndex, WordCounts
+from glossator.core.question import Question
 from glossator.core.text.words import WordFinder, content_words, neighbours
 from glossator.core.timing import stage
-from glossator.core.types import Chunk, Embedding, Filters, Found, Hit, Passage, QueryEmbedding, Retrieved
+from glossator.core.types import Chunk, Embedding, Hit, Passage, QueryEmbedding, Retrieved, RetrievedChunk
 
 CANDIDATES = 100
 """How many each search gives to the fusion, at least."""
@@ -57,23 +58,21 @@ def retrieve(
     embedder: Embedder,
     index: VectorIndex,
     counts: WordCounts,
-    question: str,
-    top_k: int,
-    filters: Filters,
+    question: Question,
     generation: int,
 ) -> Retrieved:
     """The best passages for a question."""
-    question = shorten(question)
+    text, top_k = shorten(question.text), question.top_k
     with stage("embedding"):
-        query = embedder.embed_query(question)
+        query = embedder.embed_query(text)
     with stage("retrieval"):
-        words = weigh(question, counts)
-        hits = index.search(query, question, max(CANDIDATES, 2 * top_k), filters)
+        words = weigh(text, counts)
+        hits = index.search(query, text, max(CANDIDATES, 2 * top_k), question.filters)
         ranked = rank(index, query, words, hits, embedder.calibration, max(RESCORED, 2 * top_k))
         best = _distinct(index, ranked, max(top_k, JUDGED))
         evidence = [features(chunk, r.dense, r.sentence, words) for chunk, r in best]
         found = [
-            Found(_passage(chunk, relevance(values, embedder.calibration.book)), chunk)
+            RetrievedChunk(_passage(chunk, relevance(values, embedder.calibration.book)), chunk)
             for (chunk, _), values in zip(best, evidence, strict=True)
         ]
         return Retrieved(tuple(found[:top_k]), together(evidence, embedder.calibration.book), query, generation)

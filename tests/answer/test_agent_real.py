@@ -16,13 +16,15 @@ from commands import quick_folder
 from glossator import pipeline
 from glossator.answer.llm import agent, chain
 from glossator.answer.llm.agent import AgentDrafter
+from glossator.core.answers import Answer, Mode
 from glossator.core.conversations import session_key
+from glossator.core.question import Question
 from glossator.core.settings import load_settings
 from glossator.core.text.words import content_words
-from glossator.core.types import Answer, Mode
-from glossator.pipeline import conversations, drafting
-from glossator.pipeline.wiring import Parts, wire
-from glossator.verify.gate import SURE
+from glossator.core.thresholds import SHOWN
+from glossator.pipeline import drafting
+from glossator.pipeline.answering import answer_question
+from glossator.pipeline.wiring import Engine, wire
 from real_llm import MODEL, real_llm_missing, running_llm
 
 FACTS = {
@@ -64,17 +66,17 @@ def short_answers(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nonsense comes at some forty words a second, and there is no end to it; on a busy machine at far fewer."""
     monkeypatch.setattr(chain, "STALL", 60.0)
     monkeypatch.setattr(agent, "_SETTINGS", dataclasses.replace(agent._SETTINGS, max_tokens=32))
-    monkeypatch.setattr(drafting, "MOST_MENDED", 0)
+    monkeypatch.setattr(drafting, "MAX_REVISED", 0)
 
 
 @asynccontextmanager
-async def opened(data: Path, url: str) -> AsyncIterator[Parts]:
+async def opened(data: Path, url: str) -> AsyncIterator[Engine]:
     settings = load_settings(data_dir=data, llm=f"{url}#{MODEL}", cache_answers=0, answer_seconds=120)
-    parts = wire(settings)
+    engine = wire(settings)
     try:
-        yield parts
+        yield engine
     finally:
-        await parts.close()
+        await engine.close()
 
 
 def check(answer: Answer, source: str) -> None:
@@ -83,7 +85,7 @@ def check(answer: Answer, source: str) -> None:
     for sentence in answer.sentences:
         assert sentence.verdict is not None
         assert sentence.verdict.supported
-        assert sentence.verdict.score >= SURE
+        assert sentence.verdict.score >= SHOWN
         words = content_words(sentence.text)
         assert sum(word in known for word in words) >= 0.8 * len(words), sentence.text
         assert set(re.findall(r"\d+", sentence.text)) <= set(re.findall(r"\d+", source)), sentence.text
@@ -91,12 +93,12 @@ def check(answer: Answer, source: str) -> None:
 
 async def test_none_of_fifty_nonsense_answers_gets_an_unsupported_sentence_out(data: Path, url: str) -> None:
     withheld = 0
-    async with opened(data, url) as parts:
+    async with opened(data, url) as engine:
         room = asyncio.Semaphore(2)
 
         async def ask(question: str, selection: str | None) -> Answer:
             async with room:
-                return await pipeline.ask(parts, question, selection, top_k=1)
+                return await pipeline.ask(engine, Question(question, selection, top_k=1))
 
         asked = [(question, FACTS[topic]) for topic, question in QUESTIONS]
         asked += [(question, FACTS["Lamps"] + " " + FACTS["Harbors"]) for _, question in QUESTIONS]
@@ -109,9 +111,9 @@ async def test_none_of_fifty_nonsense_answers_gets_an_unsupported_sentence_out(d
 
 
 async def test_the_whole_book_is_answered_from_and_streamed(data: Path, url: str) -> None:
-    async with opened(data, url) as parts:
-        pieces = [piece async for piece in pipeline.stream(parts, "When do spring tides occur?", top_k=2)]
-        drafter = parts.drafter
+    async with opened(data, url) as engine:
+        pieces = [piece async for piece in pipeline.stream(engine, Question("When do spring tides occur?", top_k=2))]
+        drafter = engine.drafter
         assert isinstance(drafter, AgentDrafter)
         assert drafter.usage.requests >= 1
         assert drafter.usage.output_tokens > 0
@@ -124,19 +126,19 @@ async def test_the_whole_book_is_answered_from_and_streamed(data: Path, url: str
 
 async def test_a_reader_who_leaves_frees_the_model(data: Path, url: str) -> None:
     selection = " ".join(FACTS.values())
-    async with opened(data, url) as parts:
-        async with aclosing(pipeline.answering(parts, "Explain this.", selection)) as pieces:
+    async with opened(data, url) as engine:
+        async with aclosing(answer_question(engine, Question("Explain this.", selection))) as pieces:
             with pytest.raises(TimeoutError):
                 async with asyncio.timeout(0.5):
                     await anext(pieces)
-        answer = await pipeline.ask(parts, "Which lamp is red?", FACTS["Lamps"])
+        answer = await pipeline.ask(engine, Question("Which lamp is red?", FACTS["Lamps"]))
     assert answer.text
 
 
 async def test_a_conversation_with_it_is_stored(data: Path, url: str) -> None:
     key = session_key("real")
-    async with opened(data, url) as parts:
-        answer = await conversations.converse(parts, "Which lamp marks the port side?", key, top_k=1)
-        history = await parts.records.history(key)
+    async with opened(data, url) as engine:
+        answer = await pipeline.ask(engine, Question("Which lamp marks the port side?", top_k=1, session=key))
+        history = await engine.records.history(key)
     assert answer.stored
     assert history.exchanges[0].answer == answer

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 import glossator
+from glossator.core.answers import Mode
 from glossator.core.errors import QuestionError
-from glossator.core.types import Mode
 from glossator.evaluate.golden import load_golden
 from glossator.facade import Book
 from paths import BOOK

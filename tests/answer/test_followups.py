@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from glossator.answer.followups import leans, standing_alone
+from glossator.answer.followups import depends_on_previous, standalone_question
 
 LEANING = """
 Why?|Why is that?|And for stairs?|What about stairs?|How fast is it?|What is its unit?|Who invented it?|Tell me more|
@@ -31,21 +31,21 @@ def questions(lines: str) -> list[str]:
 
 @pytest.mark.parametrize("question", questions(LEANING))
 def test_a_question_that_leans(question: str) -> None:
-    assert leans(question)
+    assert depends_on_previous(question)
 
 
 @pytest.mark.parametrize("question", questions(ALONE))
 def test_a_question_that_stands_alone(question: str) -> None:
-    assert not leans(question)
+    assert not depends_on_previous(question)
 
 
 def test_a_question_is_searched_with_those_it_leans_on_and_no_others() -> None:
     before = ["What is bread?", "What are neap tides?", "How large is their range?"]
-    assert standing_alone("Why is that?", before) == "What are neap tides? How large is their range? Why is that?"
-    assert standing_alone("And in winter?", before[:2]) == "What are neap tides? And in winter?"
-    assert standing_alone("What is sourdough?", before) == "What is sourdough?"
-    assert standing_alone("Why?", []) == "Why?"
+    assert standalone_question("Why is that?", before) == "What are neap tides? How large is their range? Why is that?"
+    assert standalone_question("And in winter?", before[:2]) == "What are neap tides? And in winter?"
+    assert standalone_question("What is sourdough?", before) == "What is sourdough?"
+    assert standalone_question("Why?", []) == "Why?"
 
 
 def test_a_very_long_question_stands_alone_and_costs_nothing() -> None:
-    assert not leans("Why is it so? " * 2_000)
+    assert not depends_on_previous("Why is it so? " * 2_000)

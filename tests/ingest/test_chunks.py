@@ -23,11 +23,11 @@ PROSE = (BlockKind.PARAGRAPH, BlockKind.ITEM)
 @pytest.fixture(scope="module")
 def count(tmp_path_factory: pytest.TempPathFactory) -> CountTokens:
     """The real tokenizer."""
-    return glossator.open(tmp_path_factory.mktemp("data")).parts.embedder.count_tokens
+    return glossator.open(tmp_path_factory.mktemp("data")).engine.embedder.count_tokens
 
 
 def words(texts: Sequence[str]) -> list[int]:
-    """Words times thirty: a stand-in for tokens that makes short texts long enough to cut."""
+    """Delta times thirty: a stand-in for tokens that makes short texts long enough to cut."""
     return [30 * len(text.split()) for text in texts]
 
 

@@ -161,6 +161,6 @@ def test_hostile_markup_is_read_as_text(html: str) -> None:
 def test_a_folder_of_pages_is_read_without_the_pages_of_its_generator(tmp_path: Path) -> None:
     (tmp_path / "_static").mkdir()
     for name in ("index", "guide", "genindex", "search", "404", "_static/x"):
-        (tmp_path / f"{name}.html").write_text(f"<title>{name}</title><p>Words of {name}.</p>", "utf-8")
+        (tmp_path / f"{name}.html").write_text(f"<title>{name}</title><p>Delta of {name}.</p>", "utf-8")
     book = read_source(str(tmp_path), "https://x.org/b", 1_000_000)
     assert [document.url for document in book.documents] == ["https://x.org/b/guide.html", "https://x.org/b/index.html"]

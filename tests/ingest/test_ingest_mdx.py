@@ -149,10 +149,10 @@ def test_a_partial_outside_of_the_source_is_not_read(tmp_path: Path) -> None:
     [*"{`<$[(*_~>#|!", "<A ", "<A {", '<A b="', "{/*", "<!--", "{`", '{"', "$a", "```\n", "import {\n", "![", "<div>"],
 )
 def test_a_long_run_of_one_mark_is_read(mark: str, tmp_path: Path) -> None:
-    document = page(tmp_path, f"Words before.\n\n{mark * (100_000 // len(mark))}\n")
-    assert document.text.startswith("Words before.")
+    document = page(tmp_path, f"Delta before.\n\n{mark * (100_000 // len(mark))}\n")
+    assert document.text.startswith("Delta before.")
 
 
 @pytest.mark.parametrize("opening", ["export const a = {\n\n", "export default (\n\n", "{a(\n\n", "<A b={\n\n"])
 def test_what_is_never_closed_hides_nothing_that_follows(opening: str, tmp_path: Path) -> None:
-    assert page(tmp_path, f"{opening}{'Words of the page.' + chr(10) * 2}").text.endswith("Words of the page.")
+    assert page(tmp_path, f"{opening}{'Delta of the page.' + chr(10) * 2}").text.endswith("Delta of the page.")

@@ -19,7 +19,9 @@ import pytest
 
 import glossator
 from commands import quick_folder, run
-from glossator.core.conversations import ContextMode, SessionState, session_key
+from glossator import pipeline
+from glossator.core.answers import Answer, Mode, UnsupportedClaim
+from glossator.core.conversations import ContextMode, SessionKey, SessionState, session_key
 from glossator.core.errors import (
     BadInput,
     NoIndex,
@@ -29,9 +31,11 @@ from glossator.core.errors import (
     SessionIdError,
     SessionNotFound,
 )
-from glossator.core.types import Answer, Brief, Filters, Mode, Passage, UnsupportedClaim
+from glossator.core.ports import Drafter
+from glossator.core.question import DraftRequest, Question
+from glossator.core.types import Filters, Passage
 from glossator.facade import Book
-from glossator.pipeline.conversations import converse, conversing
+from glossator.pipeline.wiring import Engine
 from glossator.store.records.database import HEAD
 
 PAGE = """# Tides
@@ -49,9 +53,13 @@ KEY = session_key("tides")
 BAD_IDS = ["", "a b", "../x", "x" * 201, "é", "tides\n"]
 
 
-async def converse_stream(*asked: Any, **more: Any) -> AsyncIterator[str | Answer]:
+def in_session(text: str = QUESTION, key: SessionKey = KEY, **more: Any) -> Question:
+    return Question(text, session=key, **more)
+
+
+async def converse_stream(engine: Engine, drafter: Drafter, **more: Any) -> AsyncIterator[str | Answer]:
     """A turn as it is written; the answer comes last."""
-    async with aclosing(conversing(*asked, **more)) as pieces:
+    async with aclosing(pipeline.stream(engine, in_session(**more), drafter)) as pieces:
         async for piece in pieces:
             yield piece if isinstance(piece, str) else piece.answer
 
@@ -89,11 +97,11 @@ class Scripted:
         self.problem, self.hang = problem, hang
         self.drafting, self.closed = asyncio.Event(), False
 
-    async def mend(self, _brief: Brief, _failed: Sequence[UnsupportedClaim]) -> AsyncIterator[str]:
+    async def revise(self, _request: DraftRequest, _failed: Sequence[UnsupportedClaim]) -> AsyncIterator[str]:
         for nothing in ():
             yield nothing
 
-    async def draft(self, _brief: Brief) -> AsyncIterator[str | tuple[Passage, ...]]:
+    async def draft(self, _request: DraftRequest) -> AsyncIterator[str | tuple[Passage, ...]]:
         try:
             for at in range(0, len(self.text), 7):
                 yield self.text[at : at + 7]
@@ -126,7 +134,7 @@ def test_history_is_what_was_shown(book: Book) -> None:
 def test_without_a_session_nothing_is_remembered(book: Book) -> None:
     answer = book.ask(QUESTION)
     assert (answer.session_id, answer.stored) == ("", False)
-    assert book._run(book.parts.records.sessions()) == []
+    assert book._run(book.engine.records.sessions()) == []
 
 
 def test_a_conversation_goes_on_after_a_restart(data: Path) -> None:
@@ -150,13 +158,13 @@ def test_a_selection_is_part_of_a_conversation(book: Book) -> None:
     answer = book.ask("When do neap tides occur?", selected_text=text, session_id="tides")
     assert (answer.mode, answer.stored, answer.text) == (Mode.SELECTED_TEXT, True, f"{text} [1]")
     assert book.history("tides")[1].answer == answer
-    session = book._run(book.parts.records.session(KEY))
+    session = book._run(book.engine.records.session(KEY))
     assert (session.context_mode, session.message_count) == (ContextMode.USER_PROVIDED, 4)
 
 
 def test_a_session_knows_its_filters(book: Book) -> None:
     book.ask(QUESTION, session_id="tides", filters={"section": "Spring tides"})
-    assert book._run(book.parts.records.session(KEY)).active_filters == {"section": "Spring tides"}
+    assert book._run(book.engine.records.session(KEY)).active_filters == {"section": "Spring tides"}
 
 
 def test_a_receipt_lives_as_long_as_its_conversation(book: Book) -> None:
@@ -172,7 +180,7 @@ def test_a_receipt_lives_as_long_as_its_conversation(book: Book) -> None:
 def test_a_reader_says_what_an_answer_was_worth(book: Book) -> None:
     answer = book.ask(QUESTION, session_id="tides")
     book.feedback(answer.receipt_id, "down", "wrong", "It is not so.")
-    said = book._run(book.parts.records.feedback())[0]
+    said = book._run(book.engine.records.feedback())[0]
     assert (said.rating, said.reason, said.text, said.question) == ("down", "wrong", "It is not so.", QUESTION)
     with pytest.raises(BadInput, match="up or down"):
         book.feedback(answer.receipt_id, "sideways")  # type: ignore[arg-type]
@@ -216,7 +224,7 @@ def test_a_question_that_cannot_be_answered_holds_up_nobody(tmp_path: Path) -> N
 
 def test_many_questions_at_once_are_answered_one_after_another(book: Book) -> None:
     async def ask() -> list[Answer]:
-        return await asyncio.gather(*(converse(book.parts, f"{QUESTION} {n}", KEY) for n in range(6)))
+        return await asyncio.gather(*(pipeline.ask(book.engine, in_session(f"{QUESTION} {n}")) for n in range(6)))
 
     answers = book._run(ask())
     assert all(answer.stored for answer in answers)
@@ -225,7 +233,7 @@ def test_many_questions_at_once_are_answered_one_after_another(book: Book) -> No
 
 def test_a_retried_request_is_answered_once(book: Book) -> None:
     async def ask() -> list[Answer]:
-        return await asyncio.gather(*(converse(book.parts, QUESTION, KEY, request_key="k") for _ in range(3)))
+        return await asyncio.gather(*(pipeline.ask(book.engine, in_session(idempotency_key="k")) for _ in range(3)))
 
     answers = book._run(ask())
     assert answers[0] == answers[1] == answers[2]
@@ -237,9 +245,7 @@ def test_a_retried_request_is_answered_once(book: Book) -> None:
 
 def test_what_streams_is_what_is_stored(book: Book) -> None:
     async def collect() -> list[str | Answer]:
-        return [
-            piece async for piece in converse_stream(book.parts, QUESTION, KEY, drafter=Scripted(), request_key="k")
-        ]
+        return [piece async for piece in converse_stream(book.engine, drafter=Scripted(), idempotency_key="k")]
 
     *pieces, answer = book._run(collect())
     exchange = book.history("tides")[0]
@@ -257,7 +263,7 @@ def test_a_stream_of_nothing_that_holds_falls_back_to_the_book(book: Book) -> No
         text = "Spring tides were invented in 1822 by a baker. [1] "
 
     async def collect() -> list[str | Answer]:
-        return [piece async for piece in converse_stream(book.parts, QUESTION, KEY, drafter=Liar())]
+        return [piece async for piece in converse_stream(book.engine, drafter=Liar())]
 
     *pieces, answer = book._run(collect())
     assert isinstance(answer, Answer)
@@ -271,7 +277,7 @@ def test_a_reader_who_leaves_halfway_leaves_no_exchange(book: Book) -> None:
     drafter = Scripted(hang=True)
 
     async def leave() -> str | Answer:
-        async with aclosing(converse_stream(book.parts, QUESTION, KEY, drafter=drafter)) as pieces:
+        async with aclosing(converse_stream(book.engine, drafter=drafter)) as pieces:
             return await anext(pieces)
 
     assert isinstance(book._run(leave()), str)
@@ -285,7 +291,7 @@ def test_a_reader_who_is_cut_off_leaves_no_exchange(book: Book) -> None:
     drafter = Scripted(hang=True)
 
     async def read() -> None:
-        async for _ in converse_stream(book.parts, QUESTION, KEY, drafter=drafter):
+        async for _ in converse_stream(book.engine, drafter=drafter):
             pass
 
     async def cut_off() -> None:
@@ -303,20 +309,20 @@ def test_a_reader_who_is_cut_off_leaves_no_exchange(book: Book) -> None:
 def test_a_drafter_that_fails_leaves_no_exchange(book: Book) -> None:
     async def collect() -> list[str | Answer]:
         drafter = Scripted(RuntimeError("out of words"))
-        return [piece async for piece in converse_stream(book.parts, QUESTION, KEY, drafter=drafter)]
+        return [piece async for piece in converse_stream(book.engine, drafter=drafter)]
 
     with pytest.raises(RuntimeError, match="out of words"):
         book._run(collect())
     assert told(book) == []
-    assert book._run(book.parts.records.session(KEY)).state is SessionState.CREATED
+    assert book._run(book.engine.records.session(KEY)).state is SessionState.CREATED
     assert book.ask(MOON, session_id="tides").stored
 
 
 def test_a_stream_into_a_deleted_conversation_says_that_it_is_not_stored(book: Book) -> None:
     async def collect() -> str | Answer:
-        pieces = converse_stream(book.parts, QUESTION, KEY, drafter=Scripted())
+        pieces = converse_stream(book.engine, drafter=Scripted())
         assert await anext(pieces)
-        await book.parts.records.delete(KEY)
+        await book.engine.records.delete(KEY)
         return [piece async for piece in pieces][-1]
 
     answer = book._run(collect())
@@ -346,9 +352,7 @@ def test_a_stream_goes_on_where_nothing_can_be_remembered(book: Book, data: Path
     (data / "records.sqlite").mkdir()
 
     async def collect() -> list[str | Answer]:
-        return [
-            piece async for piece in converse_stream(book.parts, QUESTION, KEY, drafter=Scripted(), filters=Filters())
-        ]
+        return [piece async for piece in converse_stream(book.engine, drafter=Scripted(), filters=Filters())]
 
     *pieces, answer = book._run(collect())
     assert isinstance(answer, Answer)
@@ -458,7 +462,7 @@ def test_sessions_are_listed_the_latest_first(book: Book, data: Path) -> None:
     assert json.loads(run("sessions", "list", "--data-dir", data, "--json").out) == []
     for name in ("one", "two", "one"):
         book.ask(QUESTION, session_id=name)
-    book._run(converse(book.parts, QUESTION, session_key("hers", "ann")))
+    book._run(pipeline.ask(book.engine, in_session(key=session_key("hers", "ann"))))
     plain = run("sessions", "list", "--data-dir", data)
     assert (plain.code, [line.split()[:3] for line in plain.out.splitlines()[1:]]) == (
         0,

@@ -17,7 +17,7 @@ GOLDEN = BOOK / "golden.yaml"
 
 
 def test_the_sample_book_passes_its_golden_questions(sample: Book) -> None:
-    summary = summarise(asyncio.run(pipeline.evaluate(sample.parts, load_golden(GOLDEN))))
+    summary = summarise(asyncio.run(pipeline.evaluate(sample.engine, load_golden(GOLDEN))))
     assert summary.section_in_top_5 >= 0.95
     assert summary.section_at_1 >= 0.80
     assert summary.out_of_scope_abstained >= 0.95

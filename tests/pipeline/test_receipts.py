@@ -10,9 +10,9 @@ import pytest
 
 import glossator
 from commands import quick_folder, run
+from glossator.core.answers import Status
 from glossator.core.errors import ReceiptNotFound
 from glossator.core.receipts import SourceState
-from glossator.core.types import Status
 from glossator.facade import Book
 
 PAGE = """# Tides
@@ -49,20 +49,20 @@ def rewrite(book: Book, folder: Path, old: str, new: str) -> None:
 
 def test_an_answer_carries_the_id_of_what_made_it(book: Book) -> None:
     answer = book.ask(QUESTION)
-    receipt = book._run(book.parts.records.receipt(answer.receipt_id))
-    manifest = book.parts.generation().manifest
+    receipt = book._run(book.engine.records.receipt(answer.receipt_id))
+    manifest = book.engine.generation().manifest
     assert receipt.answer == answer
     assert receipt.question == QUESTION
     assert (receipt.generation, receipt.corpus_hash) == (manifest.generation, manifest.corpus_hash)
     assert receipt.passages[0].text_hash
-    assert receipt.verifier == book.parts.verifier.version
+    assert receipt.verifier == book.engine.verifier.version
     assert book.ask(QUESTION).receipt_id == answer.receipt_id
 
 
 def test_an_abstention_has_a_receipt_too(book: Book) -> None:
     answer = book.ask("Who won the football match in Lisbon yesterday evening?")
     assert answer.abstained
-    assert book._run(book.parts.records.receipt(answer.receipt_id)).answer.abstained
+    assert book._run(book.engine.records.receipt(answer.receipt_id)).answer.abstained
 
 
 def test_a_replay_of_the_same_book_holds(book: Book) -> None:

@@ -9,7 +9,10 @@ from collections.abc import AsyncIterator, Callable, Sequence
 import pytest
 
 from glossator import pipeline
-from glossator.core.types import Answer, Brief, Mode, Passage, Policy, UnsupportedClaim
+from glossator.core.answers import Answer, Delta, Mode, Policy, UnsupportedClaim
+from glossator.core.question import DraftRequest, Question
+from glossator.core.receipts import AnswerWithReceipt
+from glossator.core.types import Passage
 from glossator.facade import Book
 
 QUESTION = "What is the zero-moment point?"
@@ -24,26 +27,23 @@ class Scripted:
     def __init__(self, make: Callable[[Sequence[Passage]], str], size: int = 7) -> None:
         self.make, self.size = make, size
 
-    async def draft(self, brief: Brief) -> AsyncIterator[str | tuple[Passage, ...]]:
-        text = self.make(brief.passages)
+    async def draft(self, request: DraftRequest) -> AsyncIterator[str | tuple[Passage, ...]]:
+        text = self.make(request.passages)
         for at in range(0, len(text), self.size):
             yield text[at : at + self.size]
 
-    async def mend(self, _brief: Brief, _failed: Sequence[UnsupportedClaim]) -> AsyncIterator[str]:
+    async def revise(self, _request: DraftRequest, _failed: Sequence[UnsupportedClaim]) -> AsyncIterator[str]:
         for nothing in ():
             yield nothing
 
 
-def streamed(
-    book: Book, draft: Scripted, question: str = QUESTION, policy: Policy = Policy.STRICT
-) -> tuple[str, Answer]:
-    async def collect() -> list[str | Answer]:
-        return [part async for part in pipeline.stream(book.parts, question, draft, policy=policy)]
+def streamed(book: Book, draft: Scripted, question: str = QUESTION) -> tuple[str, Answer]:
+    async def collect() -> list[Delta | AnswerWithReceipt]:
+        return [piece async for piece in pipeline.stream(book.engine, Question(question), draft)]
 
-    parts = asyncio.run(collect())
-    answer = parts[-1]
-    assert isinstance(answer, Answer)
-    return "".join(part for part in parts if isinstance(part, str)), answer
+    *deltas, whole = asyncio.run(collect())
+    assert isinstance(whole, AnswerWithReceipt)
+    return "".join(map(str, deltas)), whole.answer
 
 
 def first_sentences(passages: Sequence[Passage]) -> str:
@@ -64,7 +64,7 @@ def test_what_streams_is_the_answer(sample: Book, size: int) -> None:
         assert document is not None
         assert document.text[citation.start : citation.end] == citation.quote
         assert citation.url.startswith("http")
-    receipt = sample._run(sample.parts.records.receipt(answer.receipt_id))
+    receipt = sample._run(sample.engine.records.receipt(answer.receipt_id))
     assert receipt.answer == answer
     assert (receipt.answerer, receipt.prompt_hash, receipt.settings) == ("scripted", "0" * 8, {"temperature": "0"})
 
@@ -88,11 +88,16 @@ def test_where_nothing_is_left_the_book_answers_itself(sample: Book) -> None:
     ]
 
 
-def test_a_flagging_answer_marks_what_is_not_supported(sample: Book) -> None:
-    text, answer = streamed(sample, Scripted(first_sentences), policy=Policy.FLAG)
-    assert text == answer.text
-    assert "baker. [unverified]" in text
-    assert sample._run(sample.parts.records.receipt(answer.receipt_id)).policy is Policy.FLAG
+def test_checking_a_draft_marks_what_is_not_supported(sample: Book) -> None:
+    passages = sample.search(QUESTION)
+    checked = sample.verify(first_sentences(passages), passages)
+    assert "baker. [unverified]" in checked.text
+    assert checked.unsupported_claims
+
+
+def test_the_receipt_of_a_streamed_answer_can_be_replayed(sample: Book) -> None:
+    _, answer = streamed(sample, Scripted(first_sentences))
+    assert sample._run(sample.engine.records.receipt(answer.receipt_id)).policy is Policy.STRICT
     assert sample.replay(answer.receipt_id).holds
 
 

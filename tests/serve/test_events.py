@@ -26,8 +26,8 @@ import glossator
 from commands import quick_folder
 from doors import ABOUT_SELECTION, BASE, FACT, FALSEHOOD, PAGES, QUESTION, SELECTION, Body, tells_no_internals
 from glossator.answer.llm import chain
+from glossator.core.answers import UNAVAILABLE
 from glossator.core.settings import load_settings
-from glossator.core.types import UNAVAILABLE
 from glossator.serve import app as application
 from glossator.serve.auth.keys import KeyRing, Scope
 from glossator.serve.doors import query, streams

@@ -26,9 +26,11 @@ from starlette.routing import Route
 import glossator
 from commands import quick_folder
 from glossator import pipeline
+from glossator.core.answers import UnsupportedClaim
+from glossator.core.question import DraftRequest, Question
 from glossator.core.settings import load_settings
-from glossator.core.types import Brief, Filters, Passage, UnsupportedClaim
-from glossator.pipeline.wiring import Parts, wire
+from glossator.core.types import Filters, Passage
+from glossator.pipeline.wiring import Engine, wire
 from glossator.serve.mcp.sections import Page, sections_of
 from glossator.serve.mcp.server import MAX_BODY, McpEndpoint, make_mcp
 from glossator.serve.mcp.tools import MAX_SECTION, TOOLS
@@ -91,7 +93,7 @@ def data() -> Iterator[Path]:
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def parts(data: Path) -> AsyncIterator[Parts]:
+async def engine(data: Path) -> AsyncIterator[Engine]:
     opened = wire(load_settings(data_dir=data))
     yield opened
     await opened.close()
@@ -120,8 +122,8 @@ async def serving(endpoint: McpEndpoint) -> AsyncIterator[str]:
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def address(parts: Parts) -> AsyncIterator[str]:
-    async with serving(McpEndpoint(parts)) as found:
+async def address(engine: Engine) -> AsyncIterator[str]:
+    async with serving(McpEndpoint(engine)) as found:
         yield found
 
 
@@ -131,8 +133,8 @@ def process(data: Path, before: str = "") -> list[str]:
         "import asyncio, os; from pathlib import Path; from glossator import pipeline;"
         "from glossator.core.settings import load_settings; from glossator.pipeline.wiring import wire;"
         "from glossator.serve.mcp.server import serve_stdio;"
-        f"parts = wire(load_settings(data_dir=Path({str(data)!r})))\n"
-        f"{before}\nasyncio.run(serve_stdio(parts))"
+        f"engine = wire(load_settings(data_dir=Path({str(data)!r})))\n"
+        f"{before}\nasyncio.run(serve_stdio(engine))"
     )
     return [sys.executable, "-c", code]
 
@@ -171,7 +173,7 @@ async def refusal_of(client: Client, tool: str, **arguments: Any) -> str:
     return text
 
 
-async def use_every_tool(client: Client, parts: Parts) -> None:
+async def use_every_tool(client: Client, engine: Engine) -> None:
     """What is true of every way to the tools."""
     listed = (await client.list_tools()).tools
     assert [tool.name for tool in listed] == ["search_book", "ask_book", "read_section"]
@@ -185,13 +187,13 @@ async def use_every_tool(client: Client, parts: Parts) -> None:
     assert "never an instruction" in (client.instructions or "")
 
     found = await values_of(client, "search_book", query=MOON, top_k=3)
-    expected = await pipeline.search(parts, MOON, 3)
+    expected = await pipeline.search(engine, Question(MOON, top_k=3))
     links = [passage.pop("section_url") for passage in found["passages"]]
     assert found["passages"] == json.loads(json.dumps([asdict(p) for p in expected.passages]))
     assert links[0] == f"{BASE}/tides#tides"
 
     told = await values_of(client, "ask_book", question=MOON)
-    answer = await pipeline.ask(parts, MOON)
+    answer = await pipeline.ask(engine, Question(MOON))
     wanted = ("number", "url", "title", "section", "quote")
     assert told["citations"] == [{name: getattr(c, name) for name in wanted} for c in answer.citations]
     for name in ("text", "abstained", "mode", "confidence"):
@@ -199,7 +201,7 @@ async def use_every_tool(client: Client, parts: Parts) -> None:
     assert "gravity of the Moon" in told["text"]
     assert "[1]" in told["text"]
     assert told["withheld"] == 0
-    assert (await parts.records.receipt(told["receipt_id"])).answer.text == told["text"]
+    assert (await engine.records.receipt(told["receipt_id"])).answer.text == told["text"]
 
     read = await values_of(client, "read_section", url=told["citations"][0]["url"])
     assert (read["title"], read["section"], read["url"]) == ("Tides", "Tides", f"{BASE}/tides#tides")
@@ -210,22 +212,22 @@ async def use_every_tool(client: Client, parts: Parts) -> None:
 
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
 @pytest.mark.parametrize("path", ["/mcp", "/mcp/"])
-async def test_every_tool_works_over_http(address: str, parts: Parts, path: str, mode: str) -> None:
+async def test_every_tool_works_over_http(address: str, engine: Engine, path: str, mode: str) -> None:
     async with Client(f"{address}{path}", mode=mode) as client:
-        await use_every_tool(client, parts)
+        await use_every_tool(client, engine)
 
 
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
-async def test_every_tool_works_over_pipes(data: Path, parts: Parts, mode: str) -> None:
+async def test_every_tool_works_over_pipes(data: Path, engine: Engine, mode: str) -> None:
     async with over_pipes(data, mode) as client:
-        await use_every_tool(client, parts)
+        await use_every_tool(client, engine)
         assert "empty" in await refusal_of(client, "ask_book", question=" ")
 
 
 @pytest_asyncio.fixture(loop_scope="module")
-async def client(parts: Parts) -> AsyncIterator[Client]:
+async def client(engine: Engine) -> AsyncIterator[Client]:
     """A client in this process: what follows does not depend on the way."""
-    opened = Client(make_mcp(parts))
+    opened = Client(make_mcp(engine))
     ready, done = asyncio.Event(), asyncio.Event()
 
     async def hold() -> None:
@@ -244,9 +246,9 @@ async def client(parts: Parts) -> AsyncIterator[Client]:
 @pytest.mark.parametrize(
     "filters", [{"section": "Spring tides"}, {"chapter": "Café"}, {"source_url_prefix": "/book/old"}]
 )
-async def test_filters_narrow_a_search(client: Client, parts: Parts, filters: dict[str, str]) -> None:
+async def test_filters_narrow_a_search(client: Client, engine: Engine, filters: dict[str, str]) -> None:
     found = await values_of(client, "search_book", query=MOON, **filters)
-    expected = await pipeline.search(parts, MOON, filters=Filters(**filters))
+    expected = await pipeline.search(engine, Question(MOON, filters=Filters(**filters)))
     assert [p["chunk_id"] for p in found["passages"]] == [p.chunk_id for p in expected.passages]
     assert found["passages"]
 
@@ -279,11 +281,11 @@ class Liar:
     name, prompt_hash = "liar", "0" * 8
     settings: dict[str, str] = {}  # noqa: RUF012 - as the protocol has it
 
-    async def draft(self, brief: Brief) -> AsyncIterator[str | tuple[Passage, ...]]:
-        quote = re.split(r"(?<=\.)\s", brief.passages[0].text)[0]
+    async def draft(self, request: DraftRequest) -> AsyncIterator[str | tuple[Passage, ...]]:
+        quote = re.split(r"(?<=\.)\s", request.passages[0].text)[0]
         yield f"{quote} [1] Tides were invented by a baker in 1822. [1]"
 
-    async def mend(self, _brief: Brief, _failed: Sequence[UnsupportedClaim]) -> AsyncIterator[str]:
+    async def revise(self, _request: DraftRequest, _failed: Sequence[UnsupportedClaim]) -> AsyncIterator[str]:
         for nothing in ():
             yield nothing
 
@@ -292,11 +294,11 @@ class Liar:
 
 
 async def test_what_was_withheld_is_counted_and_never_shown(data: Path) -> None:
-    parts = wire(load_settings(data_dir=data))
-    parts._open_drafter = Liar  # type: ignore[assignment]
-    async with Client(make_mcp(parts)) as client:
+    engine = wire(load_settings(data_dir=data))
+    engine._open_drafter = Liar  # type: ignore[assignment]
+    async with Client(make_mcp(engine)) as client:
         result = await client.call_tool("ask_book", {"question": MOON})
-    await parts.close()
+    await engine.close()
     assert result.structured_content["withheld"] == 1
     assert "Left out, as nothing supports them: 1." in text_of(result)
     assert "gravity of the Moon" in text_of(result)
@@ -334,8 +336,8 @@ async def test_headings_with_nothing_between_are_read_together(client: Client) -
     assert read == await values_of(client, "read_section", url=f"{BASE}/tides#%C3%A9bb--flow")
 
 
-async def test_the_whole_book_can_be_read_forwards_and_backwards(client: Client, parts: Parts) -> None:
-    documents = list(parts.generation().documents.all())
+async def test_the_whole_book_can_be_read_forwards_and_backwards(client: Client, engine: Engine) -> None:
+    documents = list(engine.generation().documents.all())
     read = [await values_of(client, "read_section", url=documents[0].url)]
     while read[-1]["next_url"]:
         read.append(await values_of(client, "read_section", url=read[-1]["next_url"]))
@@ -467,32 +469,32 @@ EVERY_CALL = [
 
 @pytest.mark.parametrize(("tool", "arguments"), EVERY_CALL)
 async def test_nothing_ingested_yet_is_said_without_a_path(tmp_path: Path, tool: str, arguments: Any) -> None:
-    parts = wire(load_settings(data_dir=tmp_path / "secret-place"))
-    async with Client(make_mcp(parts)) as client:
+    engine = wire(load_settings(data_dir=tmp_path / "secret-place"))
+    async with Client(make_mcp(engine)) as client:
         text = await refusal_of(client, tool, **arguments)
-    await parts.close()
+    await engine.close()
     assert text == "Nothing has been ingested yet. Run `glossator ingest FOLDER` first."
 
 
 @pytest.mark.parametrize(("tool", "arguments"), EVERY_CALL)
 async def test_a_damaged_index_is_said_without_a_path(tmp_path: Path, tool: str, arguments: Any) -> None:
     (tmp_path / "CURRENT").write_text("7\n")
-    parts = wire(load_settings(data_dir=tmp_path))
-    async with Client(make_mcp(parts)) as client:
+    engine = wire(load_settings(data_dir=tmp_path))
+    async with Client(make_mcp(engine)) as client:
         text = await refusal_of(client, tool, **arguments)
-    await parts.close()
+    await engine.close()
     assert "glossator ingest" in text
 
 
 async def test_a_fault_of_ours_tells_nothing(data: Path, tmp_path: Path) -> None:
     shutil.copytree(data, tmp_path / "own", symlinks=True)
-    parts = wire(load_settings(data_dir=tmp_path / "own"))
-    async with Client(make_mcp(parts)) as client:
+    engine = wire(load_settings(data_dir=tmp_path / "own"))
+    async with Client(make_mcp(engine)) as client:
         await values_of(client, "search_book", query=MOON, top_k=1)
         documents = tmp_path / "own" / "generations" / "000001" / "documents.sqlite"
         documents.write_bytes(b"\x00" * documents.stat().st_size)
         assert await refusal_of(client, "read_section", title="Tides") == "Something went wrong."
-    await parts.close()
+    await engine.close()
 
 
 async def test_twenty_calls_at_once_all_get_their_own_answer(address: str) -> None:
@@ -512,17 +514,17 @@ async def test_twenty_calls_at_once_all_get_their_own_answer(address: str) -> No
             assert [result.structured_content for result in at_once] == one_by_one
 
 
-async def test_twenty_clients_at_once_start_one_server(parts: Parts) -> None:
+async def test_twenty_clients_at_once_start_one_server(engine: Engine) -> None:
     before = asyncio.all_tasks()
-    async with serving(McpEndpoint(parts)) as found, httpx.AsyncClient(base_url=found, headers=HEADERS) as client:
+    async with serving(McpEndpoint(engine)) as found, httpx.AsyncClient(base_url=found, headers=HEADERS) as client:
         responses = await asyncio.gather(*(client.post("/mcp", json=LEGACY) for _ in range(20)))
         assert {len(response.json()["result"]["tools"]) for response in responses} == {3}
         assert len({task for task in asyncio.all_tasks() if task.get_name() == "mcp"} - before) == 1
 
 
-async def test_closing_leaves_no_task(parts: Parts) -> None:
+async def test_closing_leaves_no_task(engine: Engine) -> None:
     before = asyncio.all_tasks()
-    endpoint = McpEndpoint(parts)
+    endpoint = McpEndpoint(engine)
     async with serving(endpoint) as found:
         async with Client(f"{found}/mcp") as client, Client(f"{found}/mcp", mode="legacy") as other:
             await values_of(client, "search_book", query=MOON)
@@ -537,12 +539,12 @@ async def test_closing_leaves_no_task(parts: Parts) -> None:
         assert (await late.post("/", json=LEGACY)).status_code == 503
 
 
-async def test_an_endpoint_that_nobody_used_closes(parts: Parts) -> None:
-    await asyncio.wait_for(McpEndpoint(parts).close(), 1)
+async def test_an_endpoint_that_nobody_used_closes(engine: Engine) -> None:
+    await asyncio.wait_for(McpEndpoint(engine).close(), 1)
 
 
-async def test_one_that_closes_while_it_starts_ends(parts: Parts) -> None:
-    endpoint = McpEndpoint(parts)
+async def test_one_that_closes_while_it_starts_ends(engine: Engine) -> None:
+    endpoint = McpEndpoint(engine)
     starting = asyncio.create_task(endpoint._started())
     await asyncio.sleep(0)
     starting.cancel()
@@ -551,10 +553,10 @@ async def test_one_that_closes_while_it_starts_ends(parts: Parts) -> None:
     assert endpoint._running.exception() is None
 
 
-async def test_workers_share_a_conversation(parts: Parts) -> None:
+async def test_workers_share_a_conversation(engine: Engine) -> None:
     """What one server began, another goes on with: there is nothing to remember."""
     hello = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
-    first, second = McpEndpoint(parts), McpEndpoint(parts)
+    first, second = McpEndpoint(engine), McpEndpoint(engine)
     async with serving(first) as one, serving(second) as two, httpx.AsyncClient(headers=HEADERS) as client:
         begun = await client.post(f"{one}/mcp", json={**LEGACY, "method": "initialize", "params": hello})
         assert begun.json()["result"]["serverInfo"]["name"] == "glossator"
@@ -588,9 +590,9 @@ async def test_workers_share_a_conversation(parts: Parts) -> None:
     ],
 )
 async def test_only_expected_hosts_and_pages_are_served(
-    parts: Parts, hosts: tuple[str, ...], headers: dict[str, str], status: int
+    engine: Engine, hosts: tuple[str, ...], headers: dict[str, str], status: int
 ) -> None:
-    endpoint = McpEndpoint(parts, hosts, ("https://app.example",))
+    endpoint = McpEndpoint(engine, hosts, ("https://app.example",))
     modern = {"MCP-Protocol-Version": "2026-07-28", "Mcp-Method": "server/discover"}
     meta = {f"io.modelcontextprotocol/{name}": {} for name in ("clientInfo", "clientCapabilities")}
     meta |= {"io.modelcontextprotocol/protocolVersion": "2026-07-28"}  # type: ignore[dict-item]
@@ -663,8 +665,8 @@ from glossator.pipeline.wiring import wire
 from glossator.serve.mcp.server import McpEndpoint
 
 async def main():
-    parts = wire(load_settings(data_dir=Path({str(data)!r})))
-    endpoint = McpEndpoint(parts)
+    engine = wire(load_settings(data_dir=Path({str(data)!r})))
+    endpoint = McpEndpoint(engine)
     app = Starlette(routes=endpoint.routes())
     async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://localhost") as client:
         assert (await client.get("/mcp")).status_code == 405
@@ -674,7 +676,7 @@ async def main():
         assert response.status_code == 200, response.text
         assert "mcp" in sys.modules
     await endpoint.close()
-    await parts.close()
+    await engine.close()
 
 asyncio.run(main())
 """

@@ -46,11 +46,12 @@ from doors import (
     tells_no_internals,
 )
 from glossator.core import errors
+from glossator.core.answers import Delta
 from glossator.core.errors import GlossatorError
 from glossator.core.settings import load_settings
 from glossator.embed.local import LocalEmbedder
 from glossator.pipeline import wiring
-from glossator.pipeline.wiring import Parts, wire
+from glossator.pipeline.wiring import Engine, wire
 from glossator.serve.app import create_app
 from glossator.serve.auth.keys import KEYS_FILE, KeyRing, Scope
 from glossator.serve.ops import health
@@ -69,33 +70,33 @@ Measures = dict[tuple[str, tuple[tuple[str, str], ...]], float]
 
 
 @asynccontextmanager
-async def opened(folder: Path, **settings: Any) -> AsyncIterator[tuple[httpx.AsyncClient, Parts]]:
-    """A client of a server in this process, and the server's parts."""
+async def opened(folder: Path, **settings: Any) -> AsyncIterator[tuple[httpx.AsyncClient, Engine]]:
+    """A client of a server in this process, and the server's engine."""
     wanted = load_settings(data_dir=folder, **settings)
-    parts = wire(wanted)
-    app = create_app(wanted, parts)
+    engine = wire(wanted)
+    app = create_app(wanted, engine)
     transport = httpx.ASGITransport(app, raise_app_exceptions=False)
     async with (
         app.router.lifespan_context(app),
         httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1") as client,
     ):
-        yield client, parts
+        yield client, engine
 
 
 @pytest.fixture
-async def served(data: Path) -> AsyncIterator[tuple[httpx.AsyncClient, Parts]]:
+async def served(data: Path) -> AsyncIterator[tuple[httpx.AsyncClient, Engine]]:
     """Of a server with no language model."""
     async with opened(data) as found:
         yield found
 
 
 @pytest.fixture
-async def client(served: tuple[httpx.AsyncClient, Parts]) -> httpx.AsyncClient:
+async def client(served: tuple[httpx.AsyncClient, Engine]) -> httpx.AsyncClient:
     return served[0]
 
 
 @pytest.fixture
-async def drafted(data: Path, model: LlmServer) -> AsyncIterator[tuple[httpx.AsyncClient, Parts]]:
+async def drafted(data: Path, model: LlmServer) -> AsyncIterator[tuple[httpx.AsyncClient, Engine]]:
     """Of a server whose answers the scripted model writes."""
     async with opened(data, llm=f"{model.url}#scripted", verify_models=False, cache_answers=0) as found:
         yield found
@@ -168,13 +169,13 @@ async def test_a_server_that_lacks_nothing_is_healthy(client: httpx.AsyncClient)
 
 
 async def test_a_language_model_that_is_left_alone_makes_it_degraded(
-    drafted: tuple[httpx.AsyncClient, Parts], model: LlmServer, anew: None
+    drafted: tuple[httpx.AsyncClient, Engine], model: LlmServer, anew: None
 ) -> None:
-    client, parts = drafted
+    client, engine = drafted
     model.script(fails(401))
-    assert parts.drafter is not None
-    breaker = parts.drafter.links[0].breaker
-    label = parts.drafter.links[0].label
+    assert engine.drafter is not None
+    breaker = engine.drafter.links[0].breaker
+    label = engine.drafter.links[0].label
     assert (await overall(client))[:3] == (200, "healthy", WELL)
     assert (await client.get("/readyz")).json()["language_models"] == {label: "closed"}
     while breaker.state != "open":
@@ -205,7 +206,7 @@ def threads(monkeypatch: pytest.MonkeyPatch) -> list[Thread]:
 
 
 async def test_nobody_who_only_looks_opens_the_language_model(
-    threads: list[Thread], drafted: tuple[httpx.AsyncClient, Parts]
+    threads: list[Thread], drafted: tuple[httpx.AsyncClient, Engine]
 ) -> None:
     client, _ = drafted
     assert (await overall(client))[2]["language_model"] == "healthy"
@@ -215,7 +216,7 @@ async def test_nobody_who_only_looks_opens_the_language_model(
 
 
 async def test_the_language_model_is_opened_beside_the_event_loop(
-    threads: list[Thread], drafted: tuple[httpx.AsyncClient, Parts], model: LlmServer
+    threads: list[Thread], drafted: tuple[httpx.AsyncClient, Engine], model: LlmServer
 ) -> None:
     model.script(says(f"{FACT} [1]"))
     await asyncio.gather(*(ask(drafted[0], QUESTION) for _ in range(5)))
@@ -427,7 +428,7 @@ async def test_a_full_server_still_says_how_it_is(data: Path, monkeypatch: pytes
         raise RuntimeError(FAULT)
         yield ""
 
-    monkeypatch.setattr("glossator.pipeline.answering", answering)
+    monkeypatch.setattr("glossator.pipeline.answering.answer_question", answering)
     async with opened(data, max_running=1, max_waiting=0) as (client, _):
         hung = asyncio.create_task(client.post("/ask", json={"question": QUESTION}))
         await begun.wait()
@@ -543,7 +544,7 @@ async def test_answers_and_abstentions_are_counted_however_they_are_given(client
         await client.post("/v1/chat/completions", json=whole | {"stream": True})
 
 
-async def test_tokens_and_verdicts_are_counted(drafted: tuple[httpx.AsyncClient, Parts], model: LlmServer) -> None:
+async def test_tokens_and_verdicts_are_counted(drafted: tuple[httpx.AsyncClient, Engine], model: LlmServer) -> None:
     client, _ = drafted
     model.script(says(f"{FACT} [1] {FALSEHOOD} [1]"), says("NOT FOUND"))
     before = await measures(client)
@@ -560,11 +561,11 @@ async def test_tokens_and_verdicts_are_counted(drafted: tuple[httpx.AsyncClient,
     assert by("verdicts_total") == 2
 
 
-async def test_a_breaker_shows_its_state(drafted: tuple[httpx.AsyncClient, Parts], model: LlmServer) -> None:
-    client, parts = drafted
+async def test_a_breaker_shows_its_state(drafted: tuple[httpx.AsyncClient, Engine], model: LlmServer) -> None:
+    client, engine = drafted
     model.script(fails(401))
-    assert parts.drafter is not None
-    link = parts.drafter.links[0]
+    assert engine.drafter is not None
+    link = engine.drafter.links[0]
     assert (await measures(client))["glossator_breaker", (("model", link.label),)] == 0
     while link.breaker.state != "open":
         await ask(client, QUESTION)
@@ -1031,28 +1032,28 @@ async def receipt(client: httpx.AsyncClient, session_id: str | None = None) -> s
     return str(told.sources["metadata"]["receipt_id"])
 
 
-async def test_feedback_is_kept_and_counted(served: tuple[httpx.AsyncClient, Parts]) -> None:
-    client, parts = served
+async def test_feedback_is_kept_and_counted(served: tuple[httpx.AsyncClient, Engine]) -> None:
+    client, engine = served
     given = {"receipt_id": await receipt(client), "rating": "down", "reason": "wrong", "text": "It is not “so”."}
     async with moved(client, "feedback_total", 1, rating="down"), moved(client, "feedback_total", 0, rating="up"):
         response = await client.post("/feedback", json=given)
         assert (response.status_code, response.json()) == (201, {"status": "stored"})
-    kept = (await parts.records.feedback())[0]
+    kept = (await engine.records.feedback())[0]
     assert (kept.rating, kept.reason, kept.text, kept.question) == ("down", "wrong", "It is not “so”.", QUESTION)
 
 
 async def test_in_a_session_the_last_word_counts(own: Path) -> None:
-    async with opened(own) as (client, parts):
+    async with opened(own) as (client, engine):
         session = {"session_id": str(uuid.uuid4())}
         given = {"receipt_id": await receipt(client, session["session_id"])}
-        before = len(await parts.records.feedback())
+        before = len(await engine.records.feedback())
         for rating in ("up", "down", "up"):
             assert (await client.post("/feedback", json=given | session | {"rating": rating})).status_code == 201
-        latest, *rest = await parts.records.feedback()
+        latest, *rest = await engine.records.feedback()
         assert (latest.rating, len(rest)) == ("up", before)
         for rating in ("down", "down"):
             assert (await client.post("/feedback", json=given | {"rating": rating})).status_code == 201
-        assert [each.rating for each in await parts.records.feedback()][:3] == ["down", "down", "up"]
+        assert [each.rating for each in await engine.records.feedback()][:3] == ["down", "down", "up"]
 
 
 async def test_feedback_on_what_was_never_said_is_404(client: httpx.AsyncClient) -> None:
@@ -1250,11 +1251,11 @@ async def test_a_stream_that_fails_on_its_way_tells_nothing(
     client: httpx.AsyncClient, monkeypatch: pytest.MonkeyPatch, door: str
 ) -> None:
     async def answering(*_asked: object, **_more: object) -> AsyncIterator[str]:
-        yield "Some words."
+        yield Delta("Some words.")
         raise RuntimeError(FAULT)
 
     path, body, read = DOORS[door]
-    monkeypatch.setattr("glossator.pipeline.answering", answering)
+    monkeypatch.setattr("glossator.pipeline.answering.answer_question", answering)
     streamed = body if door == "chat stream" else body | {"stream": True}
     async with aconnect_sse(client, "POST", path, json=streamed) as source:
         *_, last = [(event.event, event.data) async for event in source.aiter_sse()]

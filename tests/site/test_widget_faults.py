@@ -25,6 +25,7 @@ import browser
 import doors
 from browser import OpenPage, Site, answers, ask, button, messages, open_chat, settled
 from doors import FACT, QUESTION
+from glossator.core.answers import Delta
 from glossator.core.settings import load_settings
 from glossator.embed.local import LocalEmbedder
 from glossator.serve.app import create_app
@@ -537,11 +538,11 @@ def test_a_stream_that_the_server_lost(page: Page, between: Between, data: Path,
 
 def test_an_error_in_mid_stream(page: Page, between: Between, data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async def answering(*_asked: object, **_more: object) -> AsyncIterator[str]:
-        yield "Some words."
+        yield Delta("Some words.")
         raise RuntimeError
 
     with monkeypatch.context() as patched:
-        patched.setattr("glossator.pipeline.answering", answering)
+        patched.setattr("glossator.pipeline.answering.answer_question", answering)
         between.replies = [recorded(data)]
     assert b"event: error" in between.replies[0].body
     turn = ask(open_chat(page), QUESTION)

@@ -15,6 +15,7 @@ import glossator
 from commands import quick_folder
 from glossator import pipeline
 from glossator.core.errors import IndexDamaged, IndexMismatch, IngestRunning, NoIndex, SourceError, StorageProblem
+from glossator.core.question import Question
 from glossator.core.types import DocumentCounts, EmbeddingCounts
 from glossator.embed.cache import KEPT_GENERATIONS
 from glossator.facade import Book
@@ -167,7 +168,7 @@ def test_readers_never_fail_and_never_see_half_an_index(book: Book, data: Path, 
 
 def test_a_reader_keeps_its_generation_through_any_number_of_switches(book: Book, small_book: Path) -> None:
     book.ingest(small_book)
-    held = book.parts.generation()
+    held = book.engine.generation()
     for percent in (46, 47, 48):
         edit(small_book / "tides.md", f"{percent} percent", f"{percent + 1} percent")
         book.ingest(small_book)
@@ -178,14 +179,14 @@ def test_a_reader_keeps_its_generation_through_any_number_of_switches(book: Book
 
 async def test_an_answer_is_made_in_the_generation_it_was_searched_in(book: Book, small_book: Path) -> None:
     (small_book / "tides.md").write_text("# Tides\n\nThe Moon causes tides on Earth.\n", "utf-8")
-    await pipeline.ingest(book.parts, [str(small_book)])
+    await pipeline.ingest(book.engine, [str(small_book)])
     longer = " ".join(f"Filler sentence number {n} says nothing." for n in range(30))
     (small_book / "bread.md").write_text(f"# Bread\n\n{longer}\n", "utf-8")
     # One thread for both: the ingest runs between the question's search and its answer.
     asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(1))
-    before = await pipeline.ask(book.parts, MOON)
+    before = await pipeline.ask(book.engine, Question(MOON))
     during, _ = await asyncio.gather(
-        pipeline.ask(book.parts, MOON), pipeline.ingest(book.parts, [str(small_book)], only=True)
+        pipeline.ask(book.engine, Question(MOON)), pipeline.ingest(book.engine, [str(small_book)], only=True)
     )
     assert during == before
 

@@ -21,12 +21,22 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from sqlalchemy.dialects import postgresql, sqlite
 
+from glossator.core.answers import (
+    Answer,
+    Citation,
+    Evidence,
+    Mode,
+    Sentence,
+    Status,
+    Suggestion,
+    UnsupportedClaim,
+    Verdict,
+)
 from glossator.core.conversations import (
     Cleaned,
     ContextMode,
     Exchange,
     Rating,
-    Request,
     Session,
     SessionKey,
     SessionState,
@@ -43,19 +53,10 @@ from glossator.core.errors import (
     SessionNotFound,
     TurnLost,
 )
+from glossator.core.question import Question
 from glossator.core.receipts import Receipt
-from glossator.core.types import (
-    Answer,
-    Citation,
-    Evidence,
-    Mode,
-    Passage,
-    Sentence,
-    Status,
-    Suggestion,
-    UnsupportedClaim,
-    Verdict,
-)
+from glossator.core.types import Filters, Passage
+from glossator.core.validation import MAX_QUESTION
 from glossator.pipeline.receipts import make_receipt
 from glossator.store.records.database import HEAD, Database, database_url
 from glossator.store.records.repository import Records
@@ -167,7 +168,7 @@ async def tell(
     **asked: Any,
 ) -> Exchange:
     """One whole turn; the same request again gives the same exchange."""
-    request = Request(question, **asked)
+    request = Question(question, **asked)
     turn = await records.begin(key, request, request_key)
     if turn.repeats:
         await records.end(turn)
@@ -211,7 +212,7 @@ def later(**time: float) -> datetime:
 async def test_history_gives_back_what_was_shown(records: Records) -> None:
     begun = datetime.now(UTC)
     kept = receipt()
-    request = Request(QUESTION)
+    request = Question(QUESTION)
     stored = await records.finish(await records.begin(KEY, request), request, kept)
     await tell(records, question="And neap tides?")
     history = await records.history(KEY)
@@ -228,7 +229,7 @@ async def test_history_gives_back_what_was_shown(records: Records) -> None:
 async def test_an_abstention_is_stored_too(records: Records) -> None:
     nothing = Answer("The book does not say.", (), (), True, Mode.NO_RESULTS, 0.0, "", (Suggestion("T", "", ""),))
     kept = receipt_of(QUESTION, nothing, [])
-    request = Request(QUESTION)
+    request = Question(QUESTION)
     await records.finish(await records.begin(KEY, request), request, kept)
     answer = (await records.history(KEY)).exchanges[0].answer
     assert answer == replace(kept.answer, session_id="tides", stored=True)
@@ -241,9 +242,9 @@ async def test_an_abstention_is_stored_too(records: Records) -> None:
 async def test_any_text_comes_back_unchanged(
     records: Records, question: str, text: str, quote: str, title: str
 ) -> None:
-    key = session_key(None)
+    key, question = session_key(None), f"«{question[: MAX_QUESTION - 2]}»"  # blanks at its ends would be stripped
     kept = receipt(question, text, quote, title, claim=text)
-    request = Request(question, filters={"chapter": title})
+    request = Question(question, filters=Filters(chapter=title))
     await records.finish(await records.begin(key, request), request, kept)
     history = await records.history(key)
     assert history.exchanges[0].question == question
@@ -277,10 +278,10 @@ def test_a_time_without_a_zone_is_refused(dialect: sa.Dialect) -> None:
 
 
 async def test_a_session_knows_where_its_answers_come_from(records: Records) -> None:
-    turn = await records.begin(KEY, Request("What is this?", "a text"), mode=ContextMode.USER_PROVIDED)
+    turn = await records.begin(KEY, Question("What is this?", "a text"))
     await records.end(turn)
     assert (await records.session(KEY)).context_mode is ContextMode.USER_PROVIDED
-    await tell(records, filters={"chapter": "Tides"})
+    await tell(records, filters=Filters(chapter="Tides"))
     session = await records.session(KEY)
     assert (session.context_mode, session.active_filters) == (ContextMode.RETRIEVAL_PIPELINE, {"chapter": "Tides"})
 
@@ -325,15 +326,15 @@ async def test_a_page_of_nothing_is_empty_or_refused(records: Records) -> None:
 
 
 async def test_a_turn_is_told_the_last_five_exchanges(records: Records) -> None:
-    turn = await records.begin(KEY, Request("0"))
+    turn = await records.begin(KEY, Question("0"))
     assert turn.recent == ()
-    await records.finish(turn, Request("0"), receipt("0"))
+    await records.finish(turn, Question("0"), receipt("0"))
     for number in range(1, 7):
         await tell(records, question=str(number))
-    turn = await records.begin(KEY, Request("7"))
+    turn = await records.begin(KEY, Question("7"))
     assert [exchange.question for exchange in turn.recent] == ["2", "3", "4", "5", "6"]
     assert turn.recent == (await records.history(KEY, 5)).exchanges
-    assert (await records.begin(OTHER, Request("0"))).recent == ()
+    assert (await records.begin(OTHER, Question("0"))).recent == ()
 
 
 async def test_after_a_hundred_messages_the_oldest_leave_the_context(records: Records) -> None:
@@ -353,7 +354,7 @@ async def test_after_a_hundred_messages_the_oldest_leave_the_context(records: Re
 
 
 async def test_a_session_without_an_answer_is_created(records: Records) -> None:
-    await records.end(await records.begin(KEY, Request(QUESTION)))
+    await records.end(await records.begin(KEY, Question(QUESTION)))
     session = await records.session(KEY)
     assert (session.state, session.message_count) == (SessionState.CREATED, 0)
     assert await rows(records) == (1, 0, 0, 0, 0)
@@ -378,7 +379,7 @@ async def test_a_quiet_session_is_inactive_before_anyone_cleans(records: Records
 
 
 async def test_after_a_day_nothing_is_left_of_what_was_said(records: Records) -> None:
-    told = (await tell(records, filters={"chapter": "Tides"})).answer.receipt_id
+    told = (await tell(records, filters=Filters(chapter="Tides"))).answer.receipt_id
     await records.give_feedback(told, Rating.DOWN, "wrong", key=KEY)
     assert (await records.clean(later(hours=23.9))).expired == 0
     assert await records.clean(later(hours=24.1)) == Cleaned(expired=1)
@@ -394,10 +395,10 @@ async def test_after_a_day_nothing_is_left_of_what_was_said(records: Records) ->
 async def test_an_expired_id_begins_anew(records: Records) -> None:
     await tell(records, question="old")
     await records.clean(later(hours=25))
-    turn = await records.begin(KEY, Request("new"))
+    turn = await records.begin(KEY, Question("new"))
     assert turn.recent == ()
     assert (await records.session(KEY)).state is SessionState.CREATED
-    await records.finish(turn, Request("new"), receipt("new"))
+    await records.finish(turn, Question("new"), receipt("new"))
     assert await questions(records) == ["new"]
     session = await records.session(KEY)
     assert (session.state, session.message_count) == (SessionState.ACTIVE, 2)
@@ -464,7 +465,7 @@ async def fill(records: Records) -> str:
 
 async def test_a_deleted_session_leaves_no_row(records: Records) -> None:
     await fill(records)
-    await records.begin(KEY, Request("under way"))
+    await records.begin(KEY, Question("under way"))
     assert await rows(records) == (1, 1, 1, 1, 1)
     await records.delete(KEY)
     assert await rows(records) == (0, 0, 0, 0, 0)
@@ -475,13 +476,13 @@ async def test_a_deleted_session_leaves_no_row(records: Records) -> None:
 
 async def test_a_session_that_is_reset_begins_anew(records: Records) -> None:
     await fill(records)
-    await records.begin(KEY, Request("under way", filters={"chapter": "Tides"}))
+    await records.begin(KEY, Question("under way", filters=Filters(chapter="Tides")))
     await records.reset(KEY)
     assert await rows(records) == (1, 0, 0, 0, 0)
     history = await records.history(KEY)
     assert (history.exchanges, history.total, history.session.active_filters) == ((), 0, {})
     assert history.session.state is SessionState.CREATED
-    assert (await records.begin(KEY, Request("again"))).recent == ()
+    assert (await records.begin(KEY, Question("again"))).recent == ()
 
 
 @pytest.mark.parametrize("forget", [Records.delete, Records.reset])
@@ -503,14 +504,14 @@ async def test_a_receipt_that_two_sessions_share_stays_for_the_other(
 async def test_an_answer_under_way_is_not_stored_in_a_session_that_is_gone(
     records: Records, forget: Callable[[Records, SessionKey], Awaitable[None]]
 ) -> None:
-    turn = await records.begin(KEY, Request(QUESTION))
+    turn = await records.begin(KEY, Question(QUESTION))
     await forget(records, KEY)
     with pytest.raises(TurnLost):
-        await records.finish(turn, Request(QUESTION), receipt())
+        await records.finish(turn, Question(QUESTION), receipt())
     assert await rows(records, "conversations", "receipts", "turns") == (0, 0, 0)
     await tell(records, question="new")
     with pytest.raises(TurnLost):
-        await records.finish(turn, Request(QUESTION), receipt())
+        await records.finish(turn, Question(QUESTION), receipt())
     assert await questions(records) == ["new"]
     assert (await records.session(KEY)).message_count == 2
 
@@ -519,8 +520,8 @@ async def test_an_answer_under_way_is_not_stored_in_a_session_that_is_gone(
 async def test_who_waits_for_a_session_that_is_gone_is_told(
     records: Records, forget: Callable[[Records, SessionKey], Awaitable[None]]
 ) -> None:
-    await records.begin(KEY, Request("first"))
-    waiting = asyncio.create_task(records.begin(KEY, Request("second")))
+    await records.begin(KEY, Question("first"))
+    waiting = asyncio.create_task(records.begin(KEY, Question("second")))
     await until(records, 2)
     await forget(records, KEY)
     with pytest.raises(TurnLost):
@@ -546,7 +547,7 @@ async def test_no_byte_of_a_deleted_text_stays_in_the_files(
     records, reader = await open_records(), await open_records()
     words = [b"quagga", b"thylacine", b"dodo", b"moa", b"aurochs", b"tarpan"]
     question, text, quote, reason, chapter, named = (word.decode() * 300 for word in words)
-    request = Request(question, filters={"chapter": chapter})
+    request = Question(question, filters=Filters(chapter=chapter))
     kept = receipt(question, text, quote)
     await records.finish(await records.begin(KEY, request, named[:250]), request, kept)
     await records.give_feedback(kept.receipt_id, Rating.DOWN, reason, key=KEY)
@@ -580,14 +581,14 @@ async def test_turns_of_two_processes_come_in_the_order_in_which_they_queued(ope
 
     async def take(number: int) -> None:
         nonlocal inside
-        turn = await processes[number % 2].begin(KEY, Request(str(number)))
+        turn = await processes[number % 2].begin(KEY, Question(str(number)))
         inside += 1
         assert inside == 1
         served.append(number)
         await everyone.wait()
         await asyncio.sleep(0.01)
         inside -= 1
-        await processes[number % 2].finish(turn, Request(str(number)), receipt(str(number)))
+        await processes[number % 2].finish(turn, Question(str(number)), receipt(str(number)))
 
     async with asyncio.TaskGroup() as group:
         for number in range(8):
@@ -595,7 +596,7 @@ async def test_turns_of_two_processes_come_in_the_order_in_which_they_queued(ope
             await until(processes[0], number + 1)
         for records in processes:
             with pytest.raises(ConversationBusy):
-                await records.begin(KEY, Request("one too many"))
+                await records.begin(KEY, Question("one too many"))
         everyone.set()
     assert served == list(range(8))
     assert await questions(processes[1]) == list("01234567")
@@ -608,12 +609,12 @@ async def test_a_crowd_is_served_one_by_one(open_records: Open) -> None:
     async def take(number: int) -> None:
         nonlocal inside, most
         records = processes[number % 3]
-        turn = await records.begin(KEY, Request(str(number)))
+        turn = await records.begin(KEY, Question(str(number)))
         inside += 1
         most = max(most, inside)
         await asyncio.sleep(0)
         inside -= 1
-        await (records.end(turn) if number % 2 else records.finish(turn, Request("x"), receipt(str(number))))
+        await (records.end(turn) if number % 2 else records.finish(turn, Question("x"), receipt(str(number))))
 
     async def patient(number: int) -> None:
         while True:
@@ -628,11 +629,11 @@ async def test_a_crowd_is_served_one_by_one(open_records: Open) -> None:
 
 
 async def test_one_who_is_turned_away_leaves_no_trace(records: Records) -> None:
-    waiting = [asyncio.create_task(records.begin(KEY, Request(str(number)))) for number in range(8)]
+    waiting = [asyncio.create_task(records.begin(KEY, Question(str(number)))) for number in range(8)]
     await until(records, 8)
     before = await records.session(KEY)
     with pytest.raises(ConversationBusy):
-        await records.begin(KEY, Request("too many", filters={"chapter": "Tides"}))
+        await records.begin(KEY, Question("too many", filters=Filters(chapter="Tides")))
     assert await records.session(KEY) == before
     for task in waiting:
         task.cancel()
@@ -640,7 +641,7 @@ async def test_one_who_is_turned_away_leaves_no_trace(records: Records) -> None:
 
 
 async def test_different_sessions_do_not_wait_for_each_other(records: Records) -> None:
-    await records.begin(KEY, Request("held"))
+    await records.begin(KEY, Question("held"))
     async with asyncio.timeout(2):
         await asyncio.gather(*(tell(records, session_key(f"other-{number}")) for number in range(12)))
     assert len(await records.sessions()) == 13
@@ -648,10 +649,10 @@ async def test_different_sessions_do_not_wait_for_each_other(records: Records) -
 
 async def test_a_waiter_who_is_cancelled_leaves_its_place(open_records: Open) -> None:
     records, other = await open_records(), await open_records()
-    first = await records.begin(KEY, Request("first"))
-    second = asyncio.create_task(records.begin(KEY, Request("second")))
+    first = await records.begin(KEY, Question("first"))
+    second = asyncio.create_task(records.begin(KEY, Question("second")))
     await until(records, 2)
-    third = asyncio.create_task(other.begin(KEY, Request("third")))
+    third = asyncio.create_task(other.begin(KEY, Question("third")))
     await until(records, 3)
     second.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -666,7 +667,7 @@ async def test_a_waiter_who_is_cancelled_leaves_its_place(open_records: Open) ->
 async def test_one_who_is_cancelled_at_any_moment_holds_up_nobody(records: Records) -> None:
     await tell(records)
     for moment in (0, 1, 2, 3, 5, 8, 13, 21, 34):
-        task = asyncio.create_task(records.begin(KEY, Request("never mind")))
+        task = asyncio.create_task(records.begin(KEY, Question("never mind")))
         for _ in range(moment):
             await asyncio.sleep(0)
         task.cancel()
@@ -682,7 +683,7 @@ async def test_a_holder_who_is_cancelled_gives_its_turn_back(records: Records) -
     holding = asyncio.Event()
 
     async def hold() -> None:
-        turn = await records.begin(KEY, Request("held"))
+        turn = await records.begin(KEY, Question("held"))
         try:
             holding.set()
             await asyncio.sleep(60)
@@ -703,7 +704,7 @@ async def test_a_holder_who_is_cancelled_gives_its_turn_back(records: Records) -
 
 async def test_the_turn_of_a_process_that_died_holds_nobody_up_for_long(open_records: Open) -> None:
     records, dead = await open_records(), await open_records()
-    await dead.begin(KEY, Request("dying"))
+    await dead.begin(KEY, Question("dying"))
     waiting = asyncio.create_task(tell(records))
     await until(records, 2)
     assert not waiting.done()
@@ -721,20 +722,20 @@ async def test_a_long_answer_keeps_its_turn_while_its_process_lives(
     monkeypatch.setattr("glossator.store.records.statements.LEASE", timedelta(seconds=0.5))
     monkeypatch.setattr("glossator.store.records.repository._RENEW", 0.1)
     records, other = await open_records(), await open_records()
-    turn = await records.begin(KEY, Request("slow"))
+    turn = await records.begin(KEY, Question("slow"))
     waiting = asyncio.create_task(tell(other, question="next"))
     await asyncio.sleep(1)
     assert not waiting.done()
-    await records.finish(turn, Request("slow"), receipt("slow"))
+    await records.finish(turn, Question("slow"), receipt("slow"))
     await waiting
     assert await questions(records) == ["slow", "next"]
 
 
 async def test_nobody_waits_for_ever(records: Records, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("glossator.store.records.repository.LONGEST_WAIT", 0.2)
-    await records.begin(KEY, Request("held"))
+    await records.begin(KEY, Question("held"))
     with pytest.raises(ConversationBusy):
-        await records.begin(KEY, Request("waiting"))
+        await records.begin(KEY, Question("waiting"))
     assert await rows(records, "turns") == (1,)
 
 
@@ -770,10 +771,10 @@ async def test_without_a_key_the_same_question_is_asked_again(records: Records) 
 
 @pytest.mark.parametrize(
     "other",
-    [Request("another"), Request(QUESTION, "a selection"), Request(QUESTION, filters={"chapter": "Tides"})],
+    [Question("another"), Question(QUESTION, "a selection"), Question(QUESTION, filters=Filters(chapter="Tides"))],
     ids=["question", "selection", "filter"],
 )
-async def test_a_key_names_one_request(records: Records, other: Request) -> None:
+async def test_a_key_names_one_request(records: Records, other: Question) -> None:
     await tell(records, request_key="k")
     with pytest.raises(RequestKeyReused):
         await records.begin(KEY, other, "k")
@@ -794,10 +795,10 @@ async def test_a_key_is_free_again_when_its_session_begins_anew(records: Records
 
 
 async def test_a_late_answer_to_a_request_that_was_sent_again_is_the_stored_one(records: Records) -> None:
-    late = await records.begin(KEY, Request(QUESTION), "k")
+    late = await records.begin(KEY, Question(QUESTION), "k")
     await execute(records, sa.update(turns).values(expires_at=later(seconds=-1)))
     stored = await tell(records, request_key="k")
-    assert await records.finish(late, Request(QUESTION), receipt()) == stored
+    assert await records.finish(late, Question(QUESTION), receipt()) == stored
     assert await rows(records, "conversations") == (1,)
 
 
@@ -844,7 +845,7 @@ async def test_the_session_of_somebody_else_is_not_there(
         records.session(theirs),
         records.delete(theirs),
         records.reset(theirs),
-        records.begin(theirs, Request("mine?")),
+        records.begin(theirs, Question("mine?")),
         records.give_feedback(told, Rating.DOWN, key=theirs),
     ):
         with pytest.raises(SessionNotFound):
@@ -946,18 +947,18 @@ NO_TEXTS = ("a\0b", "a\ud800b")
 async def test_what_is_no_text_begins_no_turn(records: Records, place: str) -> None:
     for bad in NO_TEXTS:
         user, key = (bad if place == name else None for name in ("user", "key"))
-        asked = Request(bad if place == "question" else QUESTION, filters={"chapter": bad} if place == "filter" else {})
+        text, chapter = (bad if place == "question" else QUESTION), (bad if place == "filter" else None)
         with pytest.raises(BadInput):
-            await records.begin(session_key("tides", user), asked, key)
+            await records.begin(session_key("tides", user), Question(text, filters=Filters(chapter=chapter)), key)
     assert await rows(records) == (0, 0, 0, 0, 0)
 
 
 @pytest.mark.parametrize("place", ["text", "quote", "claim"])
 async def test_what_is_no_text_is_not_stored(records: Records, place: str) -> None:
-    turn = await records.begin(KEY, Request(QUESTION))
+    turn = await records.begin(KEY, Question(QUESTION))
     for bad in NO_TEXTS:
         with pytest.raises(BadInput):
-            await records.finish(turn, Request(QUESTION), spoilt(place, bad))
+            await records.finish(turn, Question(QUESTION), spoilt(place, bad))
     await records.end(turn)
     assert await rows(records) == (1, 0, 0, 0, 0)
 
@@ -993,7 +994,7 @@ def test_a_key_that_is_no_text_names_no_session(bad: str) -> None:
 async def test_bad_input_does_not_make_the_records_seem_down(records: Records) -> None:
     await tell(records)
     with suppress(GlossatorError):
-        await records.begin(KEY, Request(QUESTION, filters={"chapter": "\0"}))
+        await records.begin(KEY, Question(QUESTION, filters=Filters(chapter="\0")))
     assert (await records.session(KEY)).state is SessionState.ACTIVE
 
 
@@ -1038,9 +1039,9 @@ async def check_foreign(records: Records, key: SessionKey) -> None:
 async def check_continued(records: Records, key: SessionKey) -> None:
     """The conversation goes on where it was, and can be deleted."""
     assert (await records.history(key)).total == 1
-    turn = await records.begin(key, Request("And then?"))
+    turn = await records.begin(key, Question("And then?"))
     assert [each.question for each in turn.recent] == ["When?"]
-    await records.finish(turn, Request("And then?"), receipt("And then?"))
+    await records.finish(turn, Question("And then?"), receipt("And then?"))
     assert await questions(records, key) == ["When?", "And then?"]
     await records.delete(key)
     assert await rows(records) == (0, 0, 0, 0, 0)
@@ -1131,7 +1132,7 @@ async def test_the_first_use_waits_for_another_program_that_is_writing(tmp_path:
 
 
 async def test_a_turn_says_what_it_is(records: Records) -> None:
-    turn = await records.begin(KEY, Request(QUESTION), "k")
+    turn = await records.begin(KEY, Question(QUESTION), "k")
     assert turn == Turn(KEY, turn.ticket, "k")
     await records.end(turn)
     await records.end(turn)

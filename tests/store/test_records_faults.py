@@ -17,8 +17,9 @@ from pathlib import Path
 import pytest
 import sqlalchemy as sa
 
-from glossator.core.conversations import Request, session_key
+from glossator.core.conversations import session_key
 from glossator.core.errors import RecordsDown
+from glossator.core.question import Question
 from glossator.store.records.database import Database, database_url
 from glossator.store.records.repository import Records
 from postgres import Postgres, running_postgres
@@ -160,7 +161,7 @@ async def test_connections_cut_in_the_middle_of_transactions_lose_and_repeat_not
 
 async def test_a_commit_whose_answer_was_lost_is_not_stored_twice(room: Path) -> None:
     records = Records(Database(database_url("", room)))
-    request = Request("Was it stored?")
+    request = Question("Was it stored?")
     turn = await records.begin(session_key("one"), request)
     first = await records.finish(turn, request, receipt_of("Was it stored?"))
     assert await records.finish(turn, request, receipt_of("Was it stored?")) == first
@@ -197,7 +198,7 @@ async def test_a_full_database_stores_nothing_by_half(room: Path) -> None:
         db.exec_driver_sql(f"PRAGMA max_page_count = {pages + 2}")
 
     await records.database.write(shrink)
-    request = Request("During?")
+    request = Question("During?")
     turn = await records.begin(session_key("one"), request)
     with pytest.raises(RecordsDown):
         await records.finish(turn, request, receipt_of("During?", "A very long answer. [1]" * 5000))

@@ -10,10 +10,8 @@ from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 
-from paths import DATA
-
 MODEL = "smollm2"
-TEMPLATE = DATA / "tools.jinja"
+TEMPLATE = Path(__file__).parents[1] / "data" / "tools.jinja"
 CONTEXT = 8192  # tokens of a request and its answer; as many as the model was trained for
 SLOTS = 2  # requests at once; further ones wait
 

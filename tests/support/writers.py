@@ -10,10 +10,11 @@ import itertools
 import sys
 from pathlib import Path
 
-from glossator.core.conversations import Request, session_key
+from glossator.core.answers import Answer, Citation, Mode, Sentence
+from glossator.core.conversations import session_key
 from glossator.core.errors import RecordsProblem
+from glossator.core.question import Question
 from glossator.core.receipts import Receipt
-from glossator.core.types import Answer, Citation, Mode, Sentence
 from glossator.pipeline.receipts import make_receipt
 from glossator.store.records.database import Database, database_url
 from glossator.store.records.repository import Records
@@ -31,7 +32,7 @@ def receipt_of(question: str, text: str = "The knee bends by 140 degrees. [1]") 
 
 async def exchange(records: Records, session: str, question: str, key: str | None = None) -> int:
     """One whole turn; the id of what was stored."""
-    request = Request(question)
+    request = Question(question)
     turn = await records.begin(session_key(session), request, key)
     if turn.repeats:
         await records.end(turn)

@@ -7,20 +7,20 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from glossator.answer.extractive import Quote
-from glossator.core.text.links import deep_link
-from glossator.core.types import (
+from glossator.core.answers import (
     SNIPPET,
     Answer,
-    Checked,
+    CheckedDraft,
     Citation,
     Evidence,
     Mode,
-    Passage,
     Sentence,
     Suggestion,
     UnsupportedClaim,
     Verdict,
 )
+from glossator.core.text.links import deep_link
+from glossator.core.types import Passage
 
 NOT_IN_BOOK = "The book does not answer this question."
 NOT_IN_SELECTION = "This is not found in your selection."
@@ -73,7 +73,7 @@ def cite_selection(quotes: Sequence[Quote], confidence: float) -> Answer:
     return _answer(citations, Mode.SELECTED_TEXT, confidence)
 
 
-def cite_checked(checked: Checked, passages: Sequence[Passage], confidence: float, page_text: PageText) -> Answer:
+def cite_checked(checked: CheckedDraft, passages: Sequence[Passage], confidence: float, page_text: PageText) -> Answer:
     """An answer from a draft that went through the gate."""
     return Answer(
         text=checked.text,
@@ -90,7 +90,7 @@ def cite_checked(checked: Checked, passages: Sequence[Passage], confidence: floa
     )
 
 
-def cite_checked_selection(checked: Checked, confidence: float) -> Answer:
+def cite_checked_selection(checked: CheckedDraft, confidence: float) -> Answer:
     """The same from a selection; offsets are the selection's."""
     return Answer(
         text=checked.text,

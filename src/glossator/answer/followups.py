@@ -1,4 +1,4 @@
-"""A question that leans on the one before it, made to stand alone for the search."""
+"""A question that depends_on_previous on the one before it, made to stand alone for the search."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ _ELSEWHERE = frozenset(
 _GERMAN_THIS = ("das", "es")
 
 
-def leans(question: str) -> bool:
+def depends_on_previous(question: str) -> bool:
     """Whether a question can hardly be understood without the one before.
 
     It says next to nothing itself ("Why?"), it begins like a continuation ("And for stairs?"), or it points at
@@ -81,11 +81,11 @@ def _points(words: Sequence[str], at: int) -> bool:
     return len(before) <= 1 and not after_a_noun and words[:2] not in (["is", "there"], ["are", "there"])
 
 
-def standing_alone(question: str, before: Sequence[str]) -> str:
-    """The question with those that it leans on, oldest first; itself where it leans on none."""
+def standalone_question(question: str, before: Sequence[str]) -> str:
+    """The question after the earlier ones that it depends on, oldest first; alone where it depends on none."""
     parts = [question]
     for earlier in reversed(before):
-        if len(parts) == MOST_TOGETHER or not leans(parts[0]):
+        if len(parts) == MOST_TOGETHER or not depends_on_previous(parts[0]):
             break
         parts.insert(0, earlier)
     return " ".join(parts)

@@ -10,7 +10,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict
 
 from glossator.core.errors import QuestionError
-from glossator.verify.judge import Verifier
+from glossator.verification.judge import Verifier
 
 
 class _Passage(BaseModel):

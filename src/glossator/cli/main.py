@@ -51,9 +51,9 @@ def ingest(sources: tuple[str, ...], base_url: str | None, only: bool, data_dir:
     from glossator import pipeline
     from glossator.cli import terminal
 
-    parts = wired(data_dir)
+    engine = wired(data_dir)
     with terminal.progress(enabled=not as_json) as progress:
-        report = finish(parts, pipeline.ingest(parts, sources, base_url, only, progress))
+        report = finish(engine, pipeline.ingest(engine, sources, base_url, only, progress))
     print_json(asdict(report)) if as_json else terminal.show_report(report)
 
 
@@ -77,13 +77,12 @@ def ask(
     from glossator import pipeline
     from glossator.cli import terminal
     from glossator.core.conversations import session_key
-    from glossator.pipeline import conversations
+    from glossator.core.question import Question
 
-    asked = (question, _selection(selection), top_k, _made(filters))
     key = session_key(session) if session is not None else None
-    parts = wired(data_dir)
-    work = conversations.converse(parts, question, key, *asked[1:]) if key else pipeline.ask(parts, *asked)
-    answer = finish(parts, work)
+    asked = Question(question, _selection(selection), _made(filters), top_k, session=key)
+    engine = wired(data_dir)
+    answer = finish(engine, pipeline.ask(engine, asked))
     print_json(asdict(answer)) if as_json else terminal.show_answer(answer)
 
 
@@ -100,19 +99,20 @@ def chat(session: str | None, data_dir: Path | None, as_json: bool, **filters: s
     from glossator.core.conversations import session_key
 
     key = session_key(session)
-    parts = wired(data_dir)
+    engine = wired(data_dir)
     if not as_json:
         terminal.show_chat(key.name)
-    finish(parts, _chat(parts, key, _made(filters), as_json))
+    finish(engine, _chat(engine, key, _made(filters), as_json))
 
 
-async def _chat(parts: Any, key: Any, filters: Filters, as_json: bool) -> None:
+async def _chat(engine: Any, key: Any, filters: Filters, as_json: bool) -> None:
+    from glossator import pipeline
     from glossator.cli import terminal
-    from glossator.pipeline import conversations
+    from glossator.core.question import Question
 
     while (question := await asyncio.to_thread(terminal.next_question, prompt=not as_json)) is not None:
         try:
-            answer = await conversations.converse(parts, question, key, filters=filters)
+            answer = await pipeline.ask(engine, Question(question, filters=filters, session=key))
         except QuestionError as error:
             click.echo(f"glossator: {error}", err=True)
             continue
@@ -128,9 +128,10 @@ def search(query: str, top_k: int, data_dir: Path | None, as_json: bool, **filte
     """Find the passages nearest to a question."""
     from glossator import pipeline
     from glossator.cli import terminal
+    from glossator.core.question import Question
 
-    parts = wired(data_dir)
-    found = finish(parts, pipeline.search(parts, query, top_k, _made(filters)))
+    engine = wired(data_dir)
+    found = finish(engine, pipeline.search(engine, Question(query, filters=_made(filters), top_k=top_k)))
     if as_json:
         print_json({"query": query, "results": [asdict(p) for p in found.passages], "generation": found.generation})
     else:
@@ -150,8 +151,8 @@ def evaluate(golden: Path, fail_under: float, data_dir: Path | None, as_json: bo
     from glossator.evaluate.golden import load_golden, summarise
 
     questions = load_golden(golden)
-    parts = wired(data_dir)
-    outcomes = finish(parts, pipeline.evaluate(parts, questions))
+    engine = wired(data_dir)
+    outcomes = finish(engine, pipeline.evaluate(engine, questions))
     summary = summarise(outcomes)
     if as_json:
         failed = [{"id": o.golden.id, "rank": o.rank, "abstained": o.abstained} for o in outcomes if not o.passed]
@@ -178,14 +179,14 @@ def verify(text: str | None, sources: tuple[str, ...], batch: str | None, data_d
 
     if (text is None) == (batch is None):
         raise click.UsageError("Give a TEXT or a --batch.")
-    parts = wired(data_dir)
+    engine = wired(data_dir)
     if batch is not None:
-        results = batches.verify_batch(parts.verifier, batches.read_batch(_read(batch)))
+        results = batches.verify_batch(engine.verifier, batches.read_batch(_read(batch)))
         good = all(result["supported"] for result in results)
         print_json({"supported": good, "results": results}) if as_json else terminal.show_batch(results)
     else:
         passages = [_read(source) for source in sources] or None
-        checked = finish(parts, pipeline.verify(parts, _read(text or ""), passages))
+        checked = finish(engine, pipeline.verify(engine, _read(text or ""), passages))
         good = not checked.unsupported_claims
         print_json({"supported": good, **asdict(checked)}) if as_json else terminal.show_checked(checked)
     if not good:
@@ -200,8 +201,8 @@ def replay(receipt_id: str, data_dir: Path | None, as_json: bool) -> None:
     from glossator import pipeline
     from glossator.cli import terminal
 
-    parts = wired(data_dir)
-    result = finish(parts, pipeline.replay(parts, receipt_id))
+    engine = wired(data_dir)
+    result = finish(engine, pipeline.replay(engine, receipt_id))
     print_json(asdict(result)) if as_json else terminal.show_replay(result)
     if not result.holds:
         raise SystemExit(1)
@@ -241,8 +242,8 @@ def mcp(data_dir: Path | None) -> None:
     """Offer the book to other programs as tools: the Model Context Protocol on standard input and output."""
     from glossator.serve.mcp.server import serve_stdio
 
-    parts = wired(data_dir)
-    finish(parts, serve_stdio(parts))
+    engine = wired(data_dir)
+    finish(engine, serve_stdio(engine))
 
 
 def _made(filters: dict[str, str | None]) -> Filters:

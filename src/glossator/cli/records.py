@@ -13,10 +13,10 @@ from glossator.cli.shared import Command, finish, print_json, shared, wired
 
 if TYPE_CHECKING:
     from glossator.core.conversations import SessionKey
-    from glossator.pipeline.wiring import Parts
+    from glossator.pipeline.wiring import Engine
 
 T = TypeVar("T")
-Work = Callable[["Parts", "SessionKey"], Coroutine[Any, Any, T]]
+Work = Callable[["Engine", "SessionKey"], Coroutine[Any, Any, T]]
 
 
 def _one_session(command: Command) -> Command:
@@ -38,8 +38,8 @@ def list_sessions(user: str | None, limit: int, data_dir: Path | None, as_json: 
     from glossator.cli import terminal
     from glossator.pipeline.conversations import as_json as told
 
-    parts = wired(data_dir)
-    found = finish(parts, parts.records.sessions(user, limit))
+    engine = wired(data_dir)
+    found = finish(engine, engine.records.sessions(user, limit))
     print_json([told(session, None) for session in found]) if as_json else terminal.show_sessions(found)
 
 
@@ -84,8 +84,8 @@ def _of_session(session_id: str, user: str | None, data_dir: Path | None, work: 
     from glossator.core.conversations import session_key
 
     key = session_key(session_id, user)
-    parts = wired(data_dir)
-    return key.name, finish(parts, work(parts, key))
+    engine = wired(data_dir)
+    return key.name, finish(engine, work(engine, key))
 
 
 @click.group()
@@ -99,8 +99,8 @@ def upgrade(data_dir: Path | None, as_json: bool) -> None:
     """Bring the tables to this version; a server does so when it starts."""
     from glossator.store.records.database import HEAD
 
-    parts = wired(data_dir)
-    before = finish(parts, parts.records.database.upgrade())
+    engine = wired(data_dir)
+    before = finish(engine, engine.records.database.upgrade())
     same = f"The tables are at {HEAD} already."
     told = (
         same if before == HEAD else f"The tables are at {HEAD}; they were {f'at {before}' if before else 'not there'}."
@@ -112,8 +112,8 @@ def upgrade(data_dir: Path | None, as_json: bool) -> None:
 @shared
 def clean(data_dir: Path | None, as_json: bool) -> None:
     """Expire conversations and drop old receipts now; a server does so every ten minutes."""
-    parts = wired(data_dir)
-    done = finish(parts, parts.records.clean())
+    engine = wired(data_dir)
+    done = finish(engine, engine.records.clean())
     told = (
         f"{done.expired} conversations expired, {done.inactive} went inactive, {done.forgotten} were forgotten;"
         f" {done.receipts} receipts dropped."

@@ -1,4 +1,4 @@
-"""What the commands share: their options, the parts they work with, how they wait and print."""
+"""What the commands share: their options, the engine they work with, how they wait and print."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import click
 from glossator.core.settings import load_settings
 
 if TYPE_CHECKING:
-    from glossator.pipeline.wiring import Parts
+    from glossator.pipeline.wiring import Engine
 
 T = TypeVar("T")
 Command = Callable[..., Any]
@@ -27,14 +27,14 @@ def shared(command: Command) -> Command:
     )(command)
 
 
-def wired(data_dir: Path | None) -> Parts:
-    """The parts of a data directory's book."""
+def wired(data_dir: Path | None) -> Engine:
+    """The engine of a data directory's book."""
     from glossator.pipeline.wiring import wire
 
     return wire(load_settings(data_dir=data_dir))
 
 
-def finish(parts: Parts, work: Coroutine[Any, Any, T]) -> T:
+def finish(engine: Engine, work: Coroutine[Any, Any, T]) -> T:
     """Wait for some work, then let go of what it opened."""
 
     async def wait() -> T:
@@ -42,7 +42,7 @@ def finish(parts: Parts, work: Coroutine[Any, Any, T]) -> T:
             return await work
         finally:
             # The index was only read, and the end of the process lets go of it faster.
-            await parts.close_connections()
+            await engine.close_connections()
 
     return asyncio.run(wait())
 

@@ -12,11 +12,12 @@ from rich.style import Style
 from rich.table import Table
 from rich.text import Text
 
+from glossator.core.answers import UNAVAILABLE, Answer, CheckedDraft, Status, Verdict
 from glossator.core.errors import QuestionError
 from glossator.core.ports import Progress as Listener
 from glossator.core.ports import silent
 from glossator.core.receipts import Replay
-from glossator.core.types import UNAVAILABLE, Answer, Checked, IngestReport, Passage, Status, Verdict
+from glossator.core.types import IngestReport, Passage
 
 if TYPE_CHECKING:
     from glossator.cli.doctor import Finding
@@ -162,7 +163,7 @@ _STATUS = {
 }
 
 
-def show_checked(checked: Checked) -> None:
+def show_checked(checked: CheckedDraft) -> None:
     """Each claim with its verdict and the reason for it."""
     for sentence in checked.sentences:
         if sentence.verdict:

@@ -5,13 +5,12 @@ from __future__ import annotations
 import hashlib
 import re
 import uuid
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
-from typing import Any
 
+from glossator.core.answers import Answer
 from glossator.core.errors import SessionIdError
-from glossator.core.types import Answer
 from glossator.core.validation import checked_text
 
 MOST_MESSAGES = 100
@@ -125,20 +124,6 @@ class Cleaned:
     expired: int = 0
     receipts: int = 0
     forgotten: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class Request:
-    """What a turn asks, and its fingerprint: a retried request must be the same one."""
-
-    question: str
-    selected_text: str | None = None
-    filters: dict[str, str] = field(default_factory=dict)
-
-    @property
-    def fingerprint(self) -> str:
-        asked: tuple[Any, ...] = (self.question, self.selected_text, sorted(self.filters.items()))
-        return hashlib.sha256(repr(asked).encode()).hexdigest()
 
 
 def session_key(name: str | None, user_id: str | None = None, request_key: str | None = None) -> SessionKey:

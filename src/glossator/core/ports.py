@@ -9,17 +9,9 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from glossator.core.types import (
-    Brief,
-    Chunk,
-    Embedding,
-    Filters,
-    Hit,
-    Passage,
-    QueryEmbedding,
-    TokenVectors,
-    UnsupportedClaim,
-)
+from glossator.core.answers import UnsupportedClaim
+from glossator.core.question import DraftRequest
+from glossator.core.types import Chunk, Embedding, Filters, Hit, Passage, QueryEmbedding, TokenVectors
 
 Progress = Callable[[str, int, int], None]
 """Called with a stage's name, how much of it is done, and how much there is."""
@@ -95,10 +87,10 @@ class Drafter(Protocol):
     def settings(self) -> dict[str, str]:
         """What else shapes the draft, for the receipt."""
 
-    def draft(self, brief: Brief) -> AsyncIterator[str | tuple[Passage, ...]]:
+    def draft(self, request: DraftRequest) -> AsyncIterator[str | tuple[Passage, ...]]:
         """The draft, as it comes; passages that it found besides come before the words that may cite them."""
 
-    def mend(self, brief: Brief, failed: Sequence[UnsupportedClaim]) -> AsyncIterator[str]:
+    def revise(self, request: DraftRequest, failed: Sequence[UnsupportedClaim]) -> AsyncIterator[str]:
         """Sentences that failed their check, written again; nothing where that cannot be done."""
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from glossator.core.types import Answer, Passage, Policy, Status, Verdict
+from glossator.core.answers import Answer, Policy, Status, Verdict
+from glossator.core.types import Passage
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +40,7 @@ class Receipt:
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class AnswerWithReceipt:
     """An answer with what made it, and the passages that were found for it, best first."""
 
     receipt: Receipt
@@ -49,7 +50,7 @@ class Told:
     def answer(self) -> Answer:
         return self.receipt.answer
 
-    def telling(self, answer: Answer) -> Told:
+    def with_answer(self, answer: Answer) -> AnswerWithReceipt:
         """The same, with the answer as it is told."""
         return replace(self, receipt=replace(self.receipt, answer=answer))
 

@@ -10,8 +10,9 @@ from typing import Literal
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from glossator.core.answers import Answer
 from glossator.core.errors import SourceError
-from glossator.core.types import Answer, Passage
+from glossator.core.types import Passage
 
 DEPTH = 5
 

@@ -8,7 +8,7 @@ from collections.abc import Hashable
 from dataclasses import replace
 from threading import Lock
 
-from glossator.core.receipts import Told
+from glossator.core.receipts import AnswerWithReceipt
 
 STORED_SECONDS = 3600.0
 """After which a receipt is stored anew, should it have been cleaned away."""
@@ -19,12 +19,12 @@ class AnswerCache:
 
     def __init__(self, size: int) -> None:
         self._size = size
-        self._kept: OrderedDict[Hashable, Told] = OrderedDict()
+        self._kept: OrderedDict[Hashable, AnswerWithReceipt] = OrderedDict()
         self._stored: OrderedDict[str, float] = OrderedDict()
         self._lock = Lock()
         self.hits = self.misses = 0
 
-    def get(self, key: Hashable) -> Told | None:
+    def get(self, key: Hashable) -> AnswerWithReceipt | None:
         """The answer, marked as one that was kept."""
         with self._lock:
             found = self._kept.get(key)
@@ -33,9 +33,9 @@ class AnswerCache:
                 return None
             self._kept.move_to_end(key)
             self.hits += 1
-        return found.telling(replace(found.answer, cached=True))
+        return found.with_answer(replace(found.answer, cached=True))
 
-    def put(self, key: Hashable, told: Told) -> None:
+    def put(self, key: Hashable, told: AnswerWithReceipt) -> None:
         """Keep an answer; the one that was asked for longest ago makes room."""
         with self._lock:
             self._kept[key] = told

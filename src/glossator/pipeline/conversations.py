@@ -11,80 +11,54 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import asdict, replace
 from typing import Any
 
-from glossator import pipeline
-from glossator.answer.extractive import PASSAGES
-from glossator.core.conversations import ContextMode, Exchange, History, Request, Session, SessionKey, Turn
-from glossator.core.errors import GlossatorError, RecordsDown, RecordsProblem, TurnLost
+from glossator.core.answers import Delta, Mode
+from glossator.core.conversations import Exchange, History, Session, SessionKey, Turn
+from glossator.core.errors import GlossatorError, RecordsDown, RecordsProblem, SessionIdError, TurnLost
 from glossator.core.ports import Drafter
-from glossator.core.receipts import Receipt, Told
+from glossator.core.question import Past, Question
+from glossator.core.receipts import AnswerWithReceipt, Receipt
 from glossator.core.timing import stage
-from glossator.core.types import Answer, Filters, Mode, Passage, Policy, Words
-from glossator.core.validation import checked_question, checked_selection, checked_text
-from glossator.pipeline.wiring import Parts
+from glossator.core.types import Passage
+from glossator.pipeline import answering
+from glossator.pipeline.answering import Pieces
+from glossator.pipeline.wiring import Engine
 
-CLEAN_EVERY = 600.0
-"""Seconds between two clean-ups by one process, more or less."""
-_PAGE = 100
+CLEAN_UP_INTERVAL = 600.0
+"""Seconds between two clean-ups by one process, give or take a fifth."""
+_PAGE_SIZE = 100
 _MARK = re.compile(r"\s*\[\d+\]")
 _log = logging.getLogger(__name__)
 
 
-async def converse(
-    parts: Parts,
-    question: str,
-    key: SessionKey,
-    selected_text: str | None = None,
-    top_k: int = PASSAGES,
-    filters: Filters = pipeline.EVERYTHING,
-    request_key: str | None = None,
-) -> Answer:
-    """The answer to one turn of a conversation; `stored` says whether it will be remembered."""
-    pieces = conversing(parts, question, key, selected_text, top_k, filters, request_key=request_key)
-    return pipeline.told_in([piece async for piece in pieces]).answer
-
-
-async def conversing(
-    parts: Parts,
-    question: str,
-    key: SessionKey,
-    selected_text: str | None = None,
-    top_k: int = PASSAGES,
-    filters: Filters = pipeline.EVERYTHING,
-    policy: Policy = Policy.STRICT,
-    request_key: str | None = None,
-    drafter: Drafter | None = None,
-) -> AsyncIterator[str | Told]:
-    """The same as it is written; the whole answer with all that made it comes last, when it is stored."""
-    request = _request(question, selected_text, filters)
-    async with _turn(parts, key, request, request_key) as turn:
+async def converse(engine: Engine, question: Question, drafter: Drafter | None = None) -> Pieces:
+    """One turn of the question's session, as it is written; the answer is stored before the last piece is given out."""
+    async with _turn(engine, question) as turn:
         if turn and turn.repeats:
             answer = turn.repeats[0].answer
-            yield Words.of(answer)
-            receipt = replace(await parts.records.receipt(answer.receipt_id), answer=answer)
-            yield Told(receipt, await _found(parts, request.question, selected_text, top_k, filters, receipt))
+            yield Delta.of(answer)
+            receipt = replace(await engine.records.receipt(answer.receipt_id), answer=answer)
+            yield AnswerWithReceipt(receipt, await _passages_again(engine, question, receipt))
             return
-        asked = (request.question, selected_text, top_k, filters, _past(turn), policy, drafter)
-        async for piece in pipeline.answering(parts, *asked):
-            yield piece if isinstance(piece, str) else await _stored(parts, key, turn, request, piece)
+        in_context = replace(question, past=_past(turn))
+        async for piece in answering.answer_question(engine, in_context, drafter):
+            yield piece if isinstance(piece, Delta) else await _stored(engine, question, turn, piece)
 
 
-async def _found(
-    parts: Parts, question: str, selected_text: str | None, top_k: int, filters: Filters, receipt: Receipt
-) -> tuple[Passage, ...]:
-    """The passages of an answer that is told again, as far as they are still found for its question."""
+async def _passages_again(engine: Engine, question: Question, receipt: Receipt) -> tuple[Passage, ...]:
+    """The passages of an answer that is sent again, as far as a search still finds them."""
     used = {passage.chunk_id for passage in receipt.passages}
-    if selected_text is not None or not used:
+    if question.selection is not None or not used:
         return ()
     with suppress(GlossatorError):
-        found = await pipeline.search(parts, question, top_k, filters)
+        found = await asyncio.to_thread(lambda: answering.search_book(engine, engine.generation(), question))
         return tuple(passage for passage in found.passages if passage.chunk_id in used)
     return ()
 
 
-def _past(turn: Turn | None) -> pipeline.Past:
-    """What was said before, in words alone: the numbers of sources meant other sources.
+def _past(turn: Turn | None) -> Past:
+    """The questions and answers before this one, without citation marks: their numbers meant other sources.
 
-    What was said of a selection stays with it, and a question that was refused is nothing to lean on.
+    Answers from a selection stay with that selection, and a follow-up to a refused question has nothing to refer to.
     """
     recent = [e for e in turn.recent if e.answer.mode is not Mode.SELECTED_TEXT] if turn else []
     if not recent or recent[-1].answer.abstained:
@@ -92,20 +66,17 @@ def _past(turn: Turn | None) -> pipeline.Past:
     return tuple((e.question, _MARK.sub("", e.answer.text)) for e in recent if not e.answer.abstained)
 
 
-def _request(question: str, selected_text: str | None, filters: Filters) -> Request:
-    """What is asked, checked before it takes a place in the queue."""
-    if selected_text is not None:
-        checked_selection(selected_text)
-    active = {n: checked_text(value, "filter") for n, value in asdict(filters).items() if value is not None}
-    return Request(checked_question(question), selected_text, active)
+def _session(question: Question) -> SessionKey:
+    if question.session is None:
+        raise SessionIdError("The question belongs to no session.", "Give it a session.")
+    return question.session
 
 
 @asynccontextmanager
-async def _turn(parts: Parts, key: SessionKey, request: Request, request_key: str | None) -> AsyncIterator[Turn | None]:
-    """A turn, given back whatever happens; None while the records are down: answering goes on without memory."""
-    mode = ContextMode.USER_PROVIDED if request.selected_text is not None else ContextMode.RETRIEVAL_PIPELINE
+async def _turn(engine: Engine, question: Question) -> AsyncIterator[Turn | None]:
+    """A turn, released whatever happens; None while the database is down: answering goes on without memory."""
     try:
-        turn = await parts.records.begin(key, request, request_key, mode)
+        turn = await engine.records.begin(_session(question), question, question.idempotency_key)
     except RecordsDown as error:
         _log.warning("%s", error.message)
         yield None
@@ -116,47 +87,49 @@ async def _turn(parts: Parts, key: SessionKey, request: Request, request_key: st
         ended = turn.repeats is None
     finally:
         if not ended:
-            await _given_back(parts, turn)
+            await _release(engine, turn)
 
 
-async def _given_back(parts: Parts, turn: Turn) -> None:
+async def _release(engine: Engine, turn: Turn) -> None:
     try:
-        await parts.records.end(turn)
+        await engine.records.end(turn)
     except RecordsProblem as error:
         _log.warning("%s", error.message)
 
 
-async def _stored(parts: Parts, key: SessionKey, turn: Turn | None, request: Request, told: Told) -> Told:
-    """The answer, and whether it is in the records: nothing pretends to be stored."""
-    answer = replace(told.answer, session_id=key.name)
+async def _stored(
+    engine: Engine, question: Question, turn: Turn | None, result: AnswerWithReceipt
+) -> AnswerWithReceipt:
+    """The answer, and whether it was stored: `stored` is true only once it is on disk."""
+    answer = replace(result.answer, session_id=_session(question).name)
     if turn is None:
-        return told.telling(replace(answer, receipt_id=""))
+        return result.with_answer(replace(answer, receipt_id=""))
     try:
         with stage("records"):
-            await parts.records.finish(turn, request, told.receipt)
+            await engine.records.finish(turn, question, result.receipt)
     except (RecordsDown, TurnLost) as error:
         _log.warning("%s", error.message)
-        return told.telling(replace(answer, receipt_id=""))
-    return told.telling(replace(answer, stored=True))
+        return result.with_answer(replace(answer, receipt_id=""))
+    return result.with_answer(replace(answer, stored=True))
 
 
-async def delete(parts: Parts, key: SessionKey) -> None:
+async def delete(engine: Engine, key: SessionKey) -> None:
     """Nothing of a conversation stays, not even answers kept in memory for others who ask the same."""
-    await parts.records.delete(key)
-    parts.cache.clear()
+    await engine.records.delete(key)
+    engine.cache.clear()
 
 
-async def reset(parts: Parts, key: SessionKey) -> None:
+async def reset(engine: Engine, key: SessionKey) -> None:
     """A conversation begins anew."""
-    await parts.records.reset(key)
-    parts.cache.clear()
+    await engine.records.reset(key)
+    engine.cache.clear()
 
 
-async def whole_history(parts: Parts, key: SessionKey) -> tuple[Session, list[Exchange]]:
+async def whole_history(engine: Engine, key: SessionKey) -> tuple[Session, list[Exchange]]:
     """Every exchange of a session, oldest first."""
-    pages: list[History] = [await parts.records.history(key, _PAGE)]
+    pages: list[History] = [await engine.records.history(key, _PAGE_SIZE)]
     while pages[-1].before is not None:
-        pages.append(await parts.records.history(key, _PAGE, pages[-1].before))
+        pages.append(await engine.records.history(key, _PAGE_SIZE, pages[-1].before))
     return pages[0].session, [exchange for page in reversed(pages) for exchange in page.exchanges]
 
 
@@ -191,11 +164,11 @@ def _plain(values: dict[str, Any]) -> dict[str, Any]:
     return {name: value.isoformat() if hasattr(value, "isoformat") else value for name, value in values.items()}
 
 
-async def keep_clean(parts: Parts) -> None:
+async def keep_clean(engine: Engine) -> None:
     """Clean up now and then, until cancelled; a database that is down is tried again the next time."""
     while True:
         try:
-            await parts.records.clean()
+            await engine.records.clean()
         except RecordsProblem as error:
             _log.warning("%s", error.message)
-        await asyncio.sleep(CLEAN_EVERY * random.uniform(0.8, 1.2))  # noqa: S311 - nobody gains by guessing it
+        await asyncio.sleep(CLEAN_UP_INTERVAL * random.uniform(0.8, 1.2))  # noqa: S311 - nobody gains by guessing it

@@ -1,122 +1,126 @@
-"""A draft on its way through the gate: within its time, mended once, and cut off cleanly where its model fails."""
+"""A draft on its way through the gate: within its deadline, revised once, cut off cleanly where its model fails."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from dataclasses import replace
 from typing import TypeVar
 
+from glossator.core.answers import CheckedDraft, Delta
 from glossator.core.errors import LanguageModelDown
 from glossator.core.ports import Drafter
-from glossator.core.types import Brief, Passage, Policy
-from glossator.verify.gate import Gate
-from glossator.verify.judge import Verifier
+from glossator.core.question import DraftRequest
+from glossator.core.types import Passage
+from glossator.pipeline.wiring import Engine
+from glossator.verification.gate import Gate
 
 NOT_FOUND = "NOT FOUND"
 """The whole draft of a model that finds no answer in what it was given."""
-MOST_MENDED = 8
-"""Failed sentences that are written again."""
-_ENDS = frozenset(".!?…。！？؟۔|\n")
-_ROOM = 400
+MAX_REVISED = 8
+"""Failed sentences that the model may write again."""
+_SENTENCE_ENDS = frozenset(".!?…。！？؟۔|\n")
+_MAX_BUFFER = 400
 """Characters after which the gate is fed although no sentence seems to have ended."""
 _log = logging.getLogger(__name__)
 T = TypeVar("T")
 
 
 def _bare(text: str) -> str:
-    """Words as they are compared: without marks around them, in capitals."""
+    """Text as it is compared with `NOT_FOUND`: without markup around it, in capitals."""
     return text.lstrip(" \n\t.*_`\"'#>-").rstrip().upper()
 
 
-def _after(seconds: float) -> Callable[[], bool]:
-    """Whether a time is over."""
-    end = time.monotonic() + seconds
-    return lambda: time.monotonic() >= end
-
-
-class Drafting:
+class DraftStream:
     """One draft. `degraded`: the model failed or ran out of time; `declined`: it says that there is no answer."""
 
-    def __init__(self, verifier: Verifier, drafter: Drafter, brief: Brief, policy: Policy, seconds: float) -> None:
-        self._drafter, self._brief, self._policy = drafter, brief, policy
-        self._deadline = asyncio.get_running_loop().time() + seconds
-        self.passages: list[Passage] = list(brief.passages)
-        sources = brief.passages if brief.selection is None else (brief.selection,)
-        self._is_over = _after(seconds)
-        self.gate = Gate(verifier, verifier.prepare(sources), policy, self._is_over)
-        self.degraded = self.declined = self._heard = False
+    def __init__(self, engine: Engine, drafter: Drafter, request: DraftRequest) -> None:
+        self._drafter, self._request = drafter, request
+        self._deadline = request.question.deadline or time.monotonic() + engine.settings.answer_seconds
+        self.passages: list[Passage] = list(request.passages)
+        selection = request.question.selection
+        sources = request.passages if selection is None else (selection,)
+        self._gate = Gate(engine.verifier, engine.verifier.prepare(sources), is_over=self._is_over)
+        self.degraded = self.declined = self._received = False
 
     @property
-    def cited(self) -> tuple[str, ...]:
-        """The chunks that the marks stand for that were shown so far."""
-        return tuple(self.passages[evidence.source - 1].chunk_id for evidence in self.gate.checked.evidence)
+    def checked(self) -> CheckedDraft:
+        """What the gate has let through so far, and what it has withheld."""
+        return self._gate.checked
 
-    async def words(self) -> AsyncIterator[str]:
-        """What may be shown, as soon as it may; half a sentence of a model that failed is not."""
+    async def deltas(self) -> AsyncIterator[Delta]:
+        """What may be shown, as soon as it may; an unfinished sentence of a model that failed is never shown."""
         try:
-            async for shown in self._checked(self._drafter.draft(self._brief)):
-                yield shown
-            if not self._heard:
-                raise LanguageModelDown("The language model said nothing.")
+            async for text in self._checked(self._drafter.draft(self._request)):
+                yield self._delta(text)
+            if not self._received:
+                raise LanguageModelDown("The language model returned an empty answer.")
         except (LanguageModelDown, TimeoutError) as error:
-            _log.warning("the draft ends early: %s", str(error) or "it took too long")
+            _log.warning("draft cut short: %s", str(error) or "deadline exceeded")
             self.degraded = True
             return
         try:
-            async for shown in self._mended():
-                yield shown
+            async for text in self._revised():
+                yield self._delta(text)
         except (LanguageModelDown, TimeoutError) as error:
-            _log.warning("nothing is mended: %s", str(error) or "it took too long")
-            self.degraded = not self.gate.sentences
+            _log.warning("revision failed: %s", str(error) or "deadline exceeded")
+            self.degraded = not self._gate.sentences
 
-    async def _mended(self) -> AsyncIterator[str]:
-        """The sentences that failed, written again, once; what fails again stays out."""
-        failed = self.gate.withheld[:MOST_MENDED]
-        if not failed or self.declined or self._policy is not Policy.STRICT:
+    def _delta(self, text: str) -> Delta:
+        if self._request.question.selection is not None:
+            return Delta(text)
+        return Delta(text, tuple(self.passages[e.source - 1].chunk_id for e in self._gate.checked.evidence))
+
+    async def _revised(self) -> AsyncIterator[str]:
+        """The sentences that failed, written again, once; what fails again is withheld."""
+        failed = self._gate.withheld[:MAX_REVISED]
+        if not failed or self.declined:
             return
-        self.gate.resume()
-        brief = replace(self._brief, passages=tuple(self.passages))
-        async for shown in self._checked(self._drafter.mend(brief, failed)):
-            yield shown
+        self._gate.resume()
+        request = replace(self._request, passages=tuple(self.passages))
+        async for text in self._checked(self._drafter.revise(request, failed)):
+            yield text
 
     async def _checked(self, draft: AsyncIterator[str | tuple[Passage, ...]]) -> AsyncIterator[str]:
-        held, said = "", False
-        async for piece in self._in_time(draft):
+        buffer, fed = "", False
+        async for piece in self._before_deadline(draft):
             if not isinstance(piece, str):
                 self.passages += piece
-                self.gate.add(piece)
+                self._gate.add(piece)
                 continue
-            held += piece
-            self._heard = self._heard or bool(piece.strip())
-            if not said and len(held) < _ROOM and NOT_FOUND.startswith(_bare(held)[: len(NOT_FOUND)]):
+            buffer += piece
+            self._received = self._received or bool(piece.strip())
+            if not fed and len(buffer) < _MAX_BUFFER and NOT_FOUND.startswith(_bare(buffer)[: len(NOT_FOUND)]):
                 continue
-            said = True
-            if len(held) > _ROOM or not _ENDS.isdisjoint(piece):
-                shown, held = await asyncio.to_thread(self.gate.feed, held), ""
+            fed = True
+            if len(buffer) > _MAX_BUFFER or not _SENTENCE_ENDS.isdisjoint(piece):
+                shown, buffer = await asyncio.to_thread(self._gate.feed, buffer), ""
                 if shown:
                     yield shown
-        if not said and _bare(held).startswith(NOT_FOUND):
-            self.declined = not self.gate.sentences and not self.gate.withheld
-        elif shown := await asyncio.to_thread(self._finish, held):
+        if not fed and _bare(buffer).startswith(NOT_FOUND):
+            self.declined = not self._gate.sentences and not self._gate.withheld
+        elif shown := await asyncio.to_thread(self._finish, buffer):
             yield shown
 
-    def _finish(self, held: str) -> str:
-        return self.gate.feed(held) + self.gate.finish()
+    def _finish(self, buffer: str) -> str:
+        return self._gate.feed(buffer) + self._gate.finish()
 
-    async def _in_time(self, pieces: AsyncIterator[T]) -> AsyncIterator[T]:
-        """The pieces that come before the deadline; whoever makes them is stopped in any case."""
+    async def _before_deadline(self, pieces: AsyncIterator[T]) -> AsyncIterator[T]:
+        """The pieces that come before the deadline; their generator is closed in any case."""
         try:
             while True:
                 if self._is_over():
                     raise TimeoutError
                 try:
-                    async with asyncio.timeout_at(self._deadline):
+                    async with asyncio.timeout(self._deadline - time.monotonic()):
                         piece = await anext(pieces)
                 except StopAsyncIteration:
                     return
                 yield piece
         finally:
             await pieces.aclose()  # type: ignore[attr-defined]
+
+    def _is_over(self) -> bool:
+        return time.monotonic() >= self._deadline

@@ -1,4 +1,4 @@
-"""What made an answer, and whether it still holds against today's book."""
+"""Receipts: what an answer was made from, and whether it still holds against today's book."""
 
 from __future__ import annotations
 
@@ -6,9 +6,14 @@ import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
+from glossator.core.answers import Answer, Citation, Mode, Policy, Sentence, Status
+from glossator.core.ports import Drafter
+from glossator.core.question import Question
 from glossator.core.receipts import Receipt, Replay, ReplayedSentence, SourceState, UsedPassage
-from glossator.core.types import Answer, Citation, Mode, Passage, Policy, Sentence, Status
-from glossator.verify.judge import Verifier
+from glossator.core.types import Passage
+from glossator.pipeline.wiring import Engine
+from glossator.store.index.generations import Generation, Manifest, now
+from glossator.verification.judge import Verifier
 
 PageText = Callable[[str], str]
 """Gives a document's text of today by its id; nothing when it is gone."""
@@ -28,7 +33,6 @@ def make_receipt(
     embedder: str,
     answerer: str,
     verifier: str,
-    policy: Policy = Policy.STRICT,
     prompt_hash: str = "",
     settings: dict[str, str] | None = None,
 ) -> Receipt:
@@ -39,17 +43,43 @@ def make_receipt(
     )
     draft = Receipt(
         *("", made, question, answer, used, generation, corpus_hash, embedder, answerer, prompt_hash),
-        *(settings or {}, verifier, policy),
+        *(settings or {}, verifier, Policy.STRICT),
     )
     name = hashlib.sha256(repr(replace(draft, created="", answer=replace(answer, receipt_id=""))).encode()).hexdigest()
     return replace(draft, receipt_id=name[:24], answer=replace(answer, receipt_id=name[:24]))
 
 
-def replay(receipt: Receipt, page_text: PageText, verifier: Verifier, generation: int, corpus_hash: str) -> Replay:
-    """Check every sentence of an old answer against what the book says now."""
+def receipt_for(
+    engine: Engine,
+    question: Question,
+    answer: Answer,
+    passages: Sequence[Passage],
+    book: Manifest | None,
+    drafter: Drafter | None,
+) -> Receipt:
+    """The receipt of an answer that the engine just made; without a drafter, it was made of quotes."""
+    return make_receipt(
+        question.text,
+        answer,
+        passages,
+        now(),
+        generation=book.generation if book else 0,
+        corpus_hash=book.corpus_hash if book else "",
+        embedder=engine.embedder.fingerprint,
+        answerer=drafter.name if drafter else "extractive",
+        prompt_hash=drafter.prompt_hash if drafter else "",
+        settings=drafter.settings if drafter else {},
+        verifier=engine.verifier.version,
+    )
+
+
+def replay_receipt(receipt: Receipt, book: Generation, verifier: Verifier) -> Replay:
+    """Check every sentence of an earlier answer against what the book says now."""
     citations = {citation.number: citation for citation in receipt.answer.citations}
     sentences = tuple(
-        _again(sentence, [citations[n] for n in sentence.citations if n in citations], receipt, page_text, verifier)
+        _again(
+            sentence, [citations[n] for n in sentence.citations if n in citations], receipt, book.page_text, verifier
+        )
         for sentence in receipt.answer.sentences
     )
     return Replay(
@@ -57,8 +87,8 @@ def replay(receipt: Receipt, page_text: PageText, verifier: Verifier, generation
         question=receipt.question,
         created=receipt.created,
         holds=all(s.now.supported for s in sentences if s.before in (None, Status.SUPPORTED)),
-        generation=(receipt.generation, generation),
-        corpus_changed=receipt.corpus_hash != corpus_hash,
+        generation=(receipt.generation, book.manifest.generation),
+        corpus_changed=receipt.corpus_hash != book.manifest.corpus_hash,
         verifier_changed=receipt.verifier != verifier.version,
         sentences=sentences,
     )

@@ -1,4 +1,4 @@
-"""The wired parts of one book, and the one place where settings become parts."""
+"""The wired engine of one book, and the one place where settings become engine."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from glossator.embed.remote import RemoteEmbedder
 from glossator.pipeline.cache import AnswerCache
 from glossator.store.index.documents import Entry
 from glossator.store.index.generations import Generation, Generations
-from glossator.verify.judge import Verifier
+from glossator.verification.judge import Verifier
 
 if TYPE_CHECKING:
     from glossator.answer.llm.agent import AgentDrafter
     from glossator.store.records.repository import Records
 
 
-class Parts:
+class Engine:
     """What one data directory's book is made with; holds the generation that is open."""
 
     def __init__(
@@ -77,7 +77,7 @@ class Parts:
             self.embedder.embed_query("ready")
         _ = self.drafter
 
-    def at_hand(self) -> Generation | None:
+    def open_generation(self) -> Generation | None:
         """The current generation if it is open already, which takes no time to find out."""
         held = self._open
         return held if held is not None and held.manifest.generation == self.generations.current() else None
@@ -148,10 +148,10 @@ class _NoWords:
         return 100
 
 
-def wire(settings: Settings) -> Parts:
+def wire(settings: Settings) -> Engine:
     """Turn settings into parts; a language model that cannot be meant is refused here."""
     chain = providers(settings)
-    return Parts(
+    return Engine(
         settings,
         make_embedder(settings),
         Generations(settings.data_dir),

@@ -18,16 +18,17 @@ from starlette.requests import Request
 from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
 from glossator import __version__, pipeline
+from glossator.core.question import Question
 from glossator.core.settings import Settings, load_settings
 from glossator.core.types import Document
 from glossator.pipeline.conversations import keep_clean
-from glossator.pipeline.wiring import Parts, wire
+from glossator.pipeline.wiring import Engine, wire
 from glossator.serve.auth.access import Access, token_routes
 from glossator.serve.auth.keys import KEYS_FILE, KeyRing, web_origin
 from glossator.serve.doors import agent, ask, chat, grounded, library, query
 from glossator.serve.doors import openai as completions
 from glossator.serve.doors.base import PLAIN, door_of
-from glossator.serve.doors.service import Desk
+from glossator.serve.doors.service import AnswerService
 from glossator.serve.doors.streams import Streams
 from glossator.serve.mcp.server import McpEndpoint
 from glossator.serve.middleware.limits import Limits, Rate, per_minute
@@ -46,21 +47,21 @@ _ALLOWED = "Authorization Content-Type Idempotency-Key Last-Event-ID X-API-Key M
 DOORS = (*(door.DOOR for door in FIVE), completions.DOOR)
 
 
-def create_app(settings: Settings | None = None, parts: Parts | None = None) -> FastAPI:
+def create_app(settings: Settings | None = None, engine: Engine | None = None) -> FastAPI:
     """The application for these settings, or for those of the environment."""
     settings = settings or load_settings()
-    parts = parts or wire(settings)
+    engine = engine or wire(settings)
     keys = KeyRing(settings.data_dir / KEYS_FILE)
-    metrics, streams = Metrics(parts), Streams()
+    metrics, streams = Metrics(engine), Streams()
     rate = Rate(settings) if per_minute(settings) else None
     origins = [web_origin(origin.strip()) for origin in settings.cors_origins.split(",") if origin.strip()]
-    mcp = McpEndpoint(parts, hosts=(settings.host,), origins=origins)
+    mcp = McpEndpoint(engine, hosts=(settings.host,), origins=origins)
 
     span, end_tracing = start_tracing() if configured() else (no_span, lambda: None)
 
     @asynccontextmanager
     async def lifespan(_app: FastAPI) -> AsyncIterator[None]:
-        cleaner = asyncio.create_task(keep_clean(parts))
+        cleaner = asyncio.create_task(keep_clean(engine))
         yield
         cleaner.cancel()
         await asyncio.gather(cleaner, return_exceptions=True)
@@ -68,16 +69,16 @@ def create_app(settings: Settings | None = None, parts: Parts | None = None) -> 
         await mcp.close()
         if rate is not None:
             await rate.close()
-        await parts.close()
+        await engine.close()
         await asyncio.to_thread(end_tracing)
 
     app = FastAPI(title="Glossator", version=__version__, lifespan=lifespan, docs_url=None, redoc_url=None)
-    desk = Desk(parts, streams, metrics)
-    routers = [door.routes(desk) for door in FIVE]
+    service = AnswerService(engine, streams, metrics)
+    routers = [door.routes(service) for door in FIVE]
     routers += [
-        completions.routes(desk),
-        library.routes(parts, metrics),
-        health.routes(Health(parts), metrics),
+        completions.routes(service),
+        library.routes(engine, metrics),
+        health.routes(Health(engine), metrics),
         token_routes(keys),
         assets.routes(),
         reference.routes(),
@@ -86,7 +87,7 @@ def create_app(settings: Settings | None = None, parts: Parts | None = None) -> 
         app.include_router(router)
     app.router.routes.extend(mcp.routes())
     known = [route for router in routers for route in router.routes if isinstance(route, APIRoute)]
-    _page_routes(app, parts, known)
+    _page_routes(app, engine, known)
     app.openapi = describe(app, DOORS)  # type: ignore[method-assign]
     _wrap(app, settings, origins, keys, metrics, span, known, rate)
     return app
@@ -130,12 +131,12 @@ def _wrap(
         app.add_middleware(ProxyHeadersMiddleware, trusted_hosts=settings.trusted_proxies)
 
 
-def _page_routes(app: FastAPI, parts: Parts, known: list[APIRoute]) -> None:
+def _page_routes(app: FastAPI, engine: Engine, known: list[APIRoute]) -> None:
     @app.get("/", response_class=HTMLResponse, include_in_schema=False)
     async def home(q: str = "") -> str:
         """Ask on a page, and see the table of contents."""
-        found = await pipeline.ask(parts, q) if q.strip() else None
-        contents, front = await asyncio.to_thread(_at_path, parts, "")
+        found = await pipeline.ask(engine, Question(q)) if q.strip() else None
+        contents, front = await asyncio.to_thread(_at_path, engine, "")
         return ask_page(contents, q, found, front)
 
     @app.get("/{path:path}", response_class=HTMLResponse, include_in_schema=False)
@@ -144,7 +145,7 @@ def _page_routes(app: FastAPI, parts: Parts, known: list[APIRoute]) -> None:
         if _methods(known, request):
             request.scope.pop("route")  # whose errors are pages
             raise HTTPException(HTTPStatus.METHOD_NOT_ALLOWED)
-        contents, document = await asyncio.to_thread(_at_path, parts, path)
+        contents, document = await asyncio.to_thread(_at_path, engine, path)
         if document is None and _is_unknown(known, request):
             raise HTTPException(HTTPStatus.NOT_FOUND)
         return HTMLResponse(book_page(document, contents)) if document else HTMLResponse(missing_page(), 404)
@@ -161,9 +162,9 @@ def _is_unknown(known: list[APIRoute], request: Request) -> bool:
     return door_of(request.url.path, DOORS) is not PLAIN and not _methods(known, request)
 
 
-def _at_path(parts: Parts, path: str) -> tuple[Sequence[Entry], Document | None]:
+def _at_path(engine: Engine, path: str) -> tuple[Sequence[Entry], Document | None]:
     """The table of contents, and the page at a path."""
-    documents = parts.generation().documents
+    documents = engine.generation().documents
     contents = documents.contents()
     here = [entry for entry in contents if unquote(urlsplit(entry.url).path).strip("/") == path.strip("/")]
     return contents, documents.get(here[0].document_id) if here else None

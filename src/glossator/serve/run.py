@@ -11,7 +11,7 @@ from threading import Thread
 from typing import TYPE_CHECKING
 
 from glossator.core.settings import Settings
-from glossator.pipeline.wiring import Parts, wire
+from glossator.pipeline.wiring import Engine, wire
 from glossator.serve.auth.keys import KEYS_FILE, KeyRing
 from glossator.serve.middleware.limits import is_loopback
 from glossator.serve.ops.logs import log_config
@@ -30,7 +30,7 @@ def run_server(settings: Settings, workers: int, *, quiet: bool) -> None:
     import uvicorn
 
     # What is wrong with the settings, the keys or the model is said here once, not by every worker.
-    parts = wire(settings)
+    engine = wire(settings)
     if KeyRing(settings.data_dir / KEYS_FILE).is_open and not is_loopback(settings.host):
         _warn(settings.host)
     os.environ["GLOSSATOR_DATA_DIR"] = str(settings.data_dir)
@@ -40,7 +40,7 @@ def run_server(settings: Settings, workers: int, *, quiet: bool) -> None:
         os.environ[SHARED] = counts
     try:
         config = uvicorn.Config(
-            _alone(settings, parts) if workers == 1 else "glossator.serve.app:create_app",
+            _alone(settings, engine) if workers == 1 else "glossator.serve.app:create_app",
             factory=workers > 1,
             host=settings.host,
             port=settings.port,
@@ -83,12 +83,12 @@ def _serve(config: uvicorn.Config) -> None:
         raise SystemExit(1)
 
 
-def _alone(settings: Settings, parts: Parts) -> FastAPI:
+def _alone(settings: Settings, engine: Engine) -> FastAPI:
     """The application of the only process; its model is opened while the rest is imported."""
-    Thread(target=parts.warm, daemon=True).start()
+    Thread(target=engine.warm, daemon=True).start()
     from glossator.serve.app import create_app
 
-    return create_app(settings, parts)
+    return create_app(settings, engine)
 
 
 def _warn(host: str) -> None:

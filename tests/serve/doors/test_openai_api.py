@@ -44,8 +44,8 @@ from doors import (
     tells_no_internals,
 )
 from glossator.answer.llm import chain
+from glossator.core.answers import UNAVAILABLE, Delta
 from glossator.core.settings import load_settings
-from glossator.core.types import UNAVAILABLE
 from glossator.serve.app import create_app
 from glossator.serve.auth.keys import KEYS_FILE, KeyRing, Scope
 from glossator.serve.doors.openai import MOST_MESSAGES
@@ -572,14 +572,14 @@ def test_a_server_with_no_book_says_so(tmp_path: Path, streamed: bool) -> None:
 
 @pytest.mark.parametrize("streamed", [False, True], ids=["whole", "streamed"])
 def test_a_fault_of_ours_tells_nothing(client: openai.OpenAI, monkeypatch: pytest.MonkeyPatch, streamed: bool) -> None:
-    monkeypatch.setattr("glossator.pipeline.answering", failing())
+    monkeypatch.setattr("glossator.pipeline.answering.answer_question", failing())
     with pytest.raises(openai.InternalServerError) as caught:
         client.chat.completions.create(**BODY, stream=streamed)
     refused(caught.value, 500, "server_error", "internal_error")
 
 
 def test_a_stream_that_fails_on_its_way_is_an_error(client: openai.OpenAI, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("glossator.pipeline.answering", failing("Some words."))
+    monkeypatch.setattr("glossator.pipeline.answering.answer_question", failing("Some words."))
     heard = []
     with pytest.raises(openai.APIError) as caught:
         for chunk in client.chat.completions.create(**BODY, stream=True):
@@ -595,7 +595,7 @@ def failing(*words: str) -> Callable[..., AsyncIterator[str]]:
 
     async def answering(*_asked: object, **_more: object) -> AsyncIterator[str]:
         for word in words:
-            yield word
+            yield Delta(word)
         raise RuntimeError(FAULT)
 
     return answering

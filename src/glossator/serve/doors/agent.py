@@ -10,15 +10,16 @@ from fastapi import APIRouter, Path, Request
 from pydantic import AfterValidator, BaseModel, Field
 from starlette.responses import Response
 
-from glossator.core.receipts import Told
-from glossator.core.types import Answer, Citation, Mode, Words
+from glossator.core.answers import Answer, Citation, Delta, Mode
+from glossator.core.question import Question
+from glossator.core.receipts import AnswerWithReceipt
+from glossator.core.thresholds import Level, confidence_level
 from glossator.pipeline import conversations
 from glossator.serve.doors.base import EVENTS, Body, Door
-from glossator.serve.doors.service import Desk, Pieces, as_source_marks, dumped, key_for, request_key, shown
+from glossator.serve.doors.service import AnswerService, as_source_marks, dumped, idempotency_key, key_for, shown
 from glossator.serve.problems import Problem
 
 MOST_SOURCES = 20
-HIGH, MEDIUM = 0.8, 0.5
 SESSION = r"^[a-zA-Z0-9_\-]+$"
 SessionId = Annotated[str, Field(min_length=1, max_length=200, pattern=SESSION)]
 """A name that is safe everywhere."""
@@ -66,7 +67,7 @@ class GroundedResponse(BaseModel):
 
     answer: str = Field(description="Answer with inline [Source N] citations")
     sources: list[AgentCitation] = Field(max_length=MOST_SOURCES)
-    confidence: Literal["High", "Medium", "Low"]
+    confidence: Level
     retrieval_mode: Literal["full_book", "context_constrained"]
 
 
@@ -123,36 +124,36 @@ CODES = {("session_id", ""): "INVALID_SESSION_ID", ("conversation_id", ""): "INV
 DOOR = Door("agent", ("/agent/chat", "/agent/session"), ErrorResponse, _tell, CODES)
 
 
-def routes(desk: Desk) -> APIRouter:
+def routes(service: AnswerService) -> APIRouter:
     """Chat, chat with the citations beside the answer, and the session."""
     router = DOOR.router()
 
-    def asked(body: ChatRequest, request: Request, name: str | None) -> Pieces:
+    def asked(body: ChatRequest, request: Request, name: str | None) -> Question:
         key = key_for(request, body.session_id)
-        return desk.turn(body.message, key, body.context_text, request_key=name)
+        return Question(body.message, body.context_text, session=key, idempotency_key=name)
 
     async def streamed(body: ChatRequest, request: Request, *, listed: bool) -> Response:
-        def begin(stream_id: str) -> Pieces:
-            return asked(body, request, request_key(request) or stream_id)
+        def question(stream_id: str) -> Question:
+            return asked(body, request, idempotency_key(request) or stream_id)
 
-        def sources(told: Told) -> dict[str, Any]:
-            about = {"status": _status(told.answer), "session_id": body.session_id}
-            grounded = _grounded(told, body.context_text)
+        def sources(result: AnswerWithReceipt) -> dict[str, Any]:
+            about = {"status": _status(result.answer), "session_id": body.session_id}
+            grounded = _grounded(result, body.context_text)
             more = {"confidence": grounded.confidence, "retrieval_mode": grounded.retrieval_mode}
             return {"sources": dumped(list(grounded.sources)), "metadata": about | more}
 
-        def tail(told: Told) -> str:
-            return _section(_cited(told.answer)) if listed else ""
+        def tail(result: AnswerWithReceipt) -> str:
+            return _section(_cited(result.answer)) if listed else ""
 
-        return await desk.stream(request, DOOR, begin, sources, words=as_source_marks, tail=tail)
+        return await service.stream(request, DOOR, question, sources, text=as_source_marks, tail=tail)
 
     @router.post("/agent/chat", tags=["agent"], response_model=ChatResponse, responses={200: {"content": EVENTS}})
     async def chat(body: ChatRequest, request: Request) -> ChatResponse | Response:
         """Ask; the answer lists its sources at its end."""
         if body.stream:
             return await streamed(body, request, listed=True)
-        told = await desk.whole(asked(body, request, request_key(request)))
-        return ChatResponse(response=written(told.answer), session_id=body.session_id, status=_status(told.answer))
+        result = await service.answer(asked(body, request, idempotency_key(request)))
+        return ChatResponse(response=written(result.answer), session_id=body.session_id, status=_status(result.answer))
 
     @router.post(
         "/agent/chat/structured", tags=["agent"], response_model=GroundedResponse, responses={200: {"content": EVENTS}}
@@ -161,18 +162,18 @@ def routes(desk: Desk) -> APIRouter:
         """Ask; the sources stand beside the answer."""
         if body.stream:
             return await streamed(body, request, listed=False)
-        told = await desk.whole(asked(body, request, request_key(request)))
-        return _grounded(told, body.context_text)
+        result = await service.answer(asked(body, request, idempotency_key(request)))
+        return _grounded(result, body.context_text)
 
-    _session_routes(router, desk)
+    _session_routes(router, service)
     return router
 
 
-def _session_routes(router: APIRouter, desk: Desk) -> None:
+def _session_routes(router: APIRouter, service: AnswerService) -> None:
     @router.get("/agent/session/{session_id}", tags=["agent"])
     async def session(session_id: Annotated[SessionId, Path()], request: Request) -> SessionResponse:
         """A session and what was said in it."""
-        found, exchanges = await conversations.whole_history(desk.parts, key_for(request, session_id))
+        found, exchanges = await conversations.whole_history(service.engine, key_for(request, session_id))
         messages = [
             ConversationMessage(role=role, content=content, timestamp=exchange.timestamp)
             for exchange in exchanges
@@ -188,12 +189,12 @@ def _session_routes(router: APIRouter, desk: Desk) -> None:
     @router.delete("/agent/session/{session_id}", tags=["agent"], status_code=204)
     async def delete(session_id: Annotated[SessionId, Path()], request: Request) -> None:
         """Forget a session and everything in it."""
-        await conversations.delete(desk.parts, key_for(request, session_id))
+        await conversations.delete(service.engine, key_for(request, session_id))
 
 
 def written(answer: Answer) -> str:
     """An answer as this door writes it: marks in the text, sources at its end."""
-    return as_source_marks(Words.of(answer)) + _section(_cited(answer))
+    return as_source_marks(Delta.of(answer)) + _section(_cited(answer))
 
 
 def _cited(answer: Answer) -> list[Citation]:
@@ -213,17 +214,12 @@ def _status(answer: Answer) -> Literal["success", "guardrail_triggered", "citati
     return "citation_validation_failed" if answer.unsupported_claims else "guardrail_triggered"
 
 
-def _grounded(told: Told, context_text: str | None) -> GroundedResponse:
-    answer = told.answer
-    citations = [] if context_text is not None else shown(told)[:MOST_SOURCES]
+def _grounded(result: AnswerWithReceipt, context_text: str | None) -> GroundedResponse:
+    answer = result.answer
+    citations = [] if context_text is not None else shown(result)[:MOST_SOURCES]
     return GroundedResponse(
-        answer=as_source_marks(Words.of(answer)),
+        answer=as_source_marks(Delta.of(answer)),
         sources=[AgentCitation(source_number=c.number, url=c.url, score=c.score) for c in citations],
-        confidence=level(0.0 if answer.abstained else answer.confidence),
+        confidence=confidence_level(0.0 if answer.abstained else answer.confidence),
         retrieval_mode="full_book" if context_text is None else "context_constrained",
     )
-
-
-def level(confidence: float) -> Literal["High", "Medium", "Low"]:
-    """Confidence in a word."""
-    return "High" if confidence > HIGH else "Medium" if confidence >= MEDIUM else "Low"

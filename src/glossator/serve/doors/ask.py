@@ -8,10 +8,11 @@ from fastapi import APIRouter, Request
 from pydantic import BaseModel, Field
 from starlette.responses import Response
 
-from glossator.core.receipts import Told
-from glossator.core.types import Words
+from glossator.core.answers import Delta
+from glossator.core.question import Question
+from glossator.core.receipts import AnswerWithReceipt
 from glossator.serve.doors.base import EVENTS, Body, Door
-from glossator.serve.doors.service import Desk, Pieces, by_chunk, chunks_shown, dumped, milliseconds, texts
+from glossator.serve.doors.service import AnswerService, by_chunk, chunks_shown, dumped, milliseconds, texts
 from glossator.serve.middleware.context import Context, context_of
 from glossator.serve.problems import Problem
 
@@ -63,12 +64,12 @@ def _tell(problem: Problem) -> ErrorResponse:
 DOOR = Door("ask", ("/ask",), ErrorResponse, _tell)
 
 
-def routes(desk: Desk) -> APIRouter:
+def routes(service: AnswerService) -> APIRouter:
     """Ask."""
     router = DOOR.router()
 
-    def asked(body: AskRequest) -> Pieces:
-        return desk.alone(body.question, top_k=body.top_k)
+    def asked(body: AskRequest) -> Question:
+        return Question(body.question, top_k=body.top_k)
 
     @router.post("/ask", tags=["ask"], response_model=AskResponse, responses={200: {"content": EVENTS}})
     async def ask(body: AskRequest, request: Request) -> AskResponse | Response:
@@ -76,26 +77,26 @@ def routes(desk: Desk) -> APIRouter:
         context = context_of(request)
         if body.stream:
 
-            def sources(told: Told) -> dict[str, Any]:
-                return {"sources": dumped(list(_sources(told))), "metadata": _times(context)}
+            def sources(result: AnswerWithReceipt) -> dict[str, Any]:
+                return {"sources": dumped(list(_sources(result))), "metadata": _times(context)}
 
-            return await desk.stream(request, DOOR, lambda _: asked(body), sources, words=by_chunk)
-        told = await desk.whole(asked(body))
+            return await service.stream(request, DOOR, lambda _: asked(body), sources, text=by_chunk)
+        result = await service.answer(asked(body))
         return AskResponse(
             question=body.question,
-            answer=by_chunk(Words.of(told.answer)),
-            sources=_sources(told),
+            answer=by_chunk(Delta.of(result.answer)),
+            sources=_sources(result),
             **_times(context),
         )
 
     return router
 
 
-def _sources(told: Told) -> list[Source]:
-    whole = texts(told)
+def _sources(result: AnswerWithReceipt) -> list[Source]:
+    whole = texts(result)
     return [
         Source(url=c.url, content=whole.get(c.chunk_id, c.quote)[:CONTENT], score=c.score, position=c.position)
-        for c in chunks_shown(told)
+        for c in chunks_shown(result)
     ]
 
 

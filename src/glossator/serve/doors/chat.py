@@ -12,12 +12,13 @@ from fastapi import APIRouter, Query, Request
 from pydantic import UUID4, AfterValidator, BaseModel, Field
 from starlette.responses import Response
 
-from glossator import pipeline
+from glossator.core.answers import SNIPPET, UNAVAILABLE, Answer, Mode
 from glossator.core.conversations import SessionKey
-from glossator.core.receipts import Told
-from glossator.core.types import SNIPPET, UNAVAILABLE, Answer, Filters, Mode
+from glossator.core.question import Question
+from glossator.core.receipts import AnswerWithReceipt
+from glossator.core.types import Filters
 from glossator.serve.doors.base import EVENTS, Body, Door
-from glossator.serve.doors.service import Desk, dumped, is_low, key_for, milliseconds, request_key, shown
+from glossator.serve.doors.service import AnswerService, dumped, idempotency_key, is_low, key_for, milliseconds, shown
 from glossator.serve.middleware.context import Context, context_of
 from glossator.serve.problems import Problem
 
@@ -32,11 +33,11 @@ def _filled(text: str) -> str:
 
 def _prefix(text: str) -> str:
     """The beginning of an address: of a path, or of a whole one."""
-    parts = urlsplit(text)
+    engine = urlsplit(text)
     if (
         not text.strip()
         or any(c.isspace() for c in text)
-        or (parts.scheme and parts.scheme not in ("http", "https", "file"))
+        or (engine.scheme and engine.scheme not in ("http", "https", "file"))
     ):
         raise ValueError("source_url_prefix must be the beginning of a URL or of a path")
     return text
@@ -166,51 +167,51 @@ DOOR = Door(
 )
 
 
-def routes(desk: Desk) -> APIRouter:
+def routes(service: AnswerService) -> APIRouter:
     """Ask, ask with a stream, and read the history."""
     router = DOOR.router()
 
-    def asked(body: ChatRequest, key: SessionKey, name: str | None) -> Any:
+    def asked(body: ChatRequest, key: SessionKey, name: str | None) -> Question:
         given = body.filters
-        filters = Filters(given.source_url_prefix, given.section) if given else pipeline.EVERYTHING
-        return desk.turn(body.query, key, body.selected_text, filters, name)
+        filters = Filters(given.source_url_prefix, given.section) if given else Filters()
+        return Question(body.query, body.selected_text, filters, session=key, idempotency_key=name)
 
     @router.post("/chat", tags=["chat"])
     async def chat(body: ChatRequest, request: Request) -> ChatResponse:
         """Ask the book; the answer is cited, checked and remembered."""
-        name = request_key(request)
+        name = idempotency_key(request)
         key = key_for(request, body.named_session, name)
-        told = await desk.whole(asked(body, key, name))
-        answer, unavailable = told.answer, told.answer.mode is Mode.RETRIEVAL_ONLY
+        result = await service.answer(asked(body, key, name))
+        answer, unavailable = result.answer, result.answer.mode is Mode.RETRIEVAL_ONLY
         return ChatResponse(
             answer=None if unavailable else answer.text,
             fallback_message=_fallback(answer),
-            sources=_sources(told, body.selected_text),
-            metadata=_metadata(told, context_of(request)),
+            sources=_sources(result, body.selected_text),
+            metadata=_metadata(result, context_of(request)),
             session_id=UUID(key.name),
         )
 
     @router.post("/chat/stream", tags=["chat"], response_class=Response, responses={200: {"content": EVENTS}})
     async def chat_stream(body: ChatRequest, request: Request) -> Response:
         """The same as it is written: events `delta`, `sources`, `done`, or `error`."""
-        given = request_key(request)
+        given = idempotency_key(request)
         context = context_of(request)
 
-        def begin(stream_id: str) -> Any:
+        def question(stream_id: str) -> Question:
             name = given or stream_id
             return asked(body, key_for(request, body.named_session, name), name)
 
-        def sources(told: Told) -> dict[str, Any]:
-            metadata = _metadata(told, context).model_dump(mode="json") | more_about(told.answer)
-            return {"sources": dumped(list(_sources(told, body.selected_text))), "metadata": metadata}
+        def sources(result: AnswerWithReceipt) -> dict[str, Any]:
+            metadata = _metadata(result, context).model_dump(mode="json") | more_about(result.answer)
+            return {"sources": dumped(list(_sources(result, body.selected_text))), "metadata": metadata}
 
-        return await desk.stream(request, DOOR, begin, sources)
+        return await service.stream(request, DOOR, question, sources)
 
-    _history_route(router, desk)
+    _history_route(router, service)
     return router
 
 
-def _history_route(router: APIRouter, desk: Desk) -> None:
+def _history_route(router: APIRouter, service: AnswerService) -> None:
     @router.get("/history/{session_id}", tags=["chat"], response_model_exclude_none=True)
     async def history(
         session_id: UUID4,
@@ -219,7 +220,7 @@ def _history_route(router: APIRouter, desk: Desk) -> None:
         details: Annotated[bool, Query(description="Quotes, verdicts and the rest of what a stream tells")] = False,
     ) -> ConversationHistoryResponse:
         """The latest exchanges of a session, oldest first."""
-        found = await desk.parts.records.history(key_for(request, str(session_id)), limit)
+        found = await service.engine.records.history(key_for(request, str(session_id)), limit)
         entries = [
             HistoryEntry(
                 timestamp=exchange.timestamp,
@@ -258,18 +259,18 @@ def _fallback(answer: Answer) -> str | None:
     return f"{UNAVAILABLE} {answer.text}" if answer.mode is Mode.RETRIEVAL_ONLY else None
 
 
-def _sources(told: Told, selection: str | None) -> list[SourceCitation | SelectedTextCitation]:
+def _sources(result: AnswerWithReceipt, selection: str | None) -> list[SourceCitation | SelectedTextCitation]:
     if selection is None:
-        return list(_cited(told.answer, told))
-    count = len(told.answer.sentences)
+        return list(_cited(result.answer, result))
+    count = len(result.answer.sentences)
     if not count:
         return []
     note = f"{count} {'sentence of the answer rests' if count == 1 else 'sentences of the answer rest'} on it alone."
     return [SelectedTextCitation(selection_length=len(selection), snippet=selection[:SNIPPET], relevance_note=note)]
 
 
-def _cited(answer: Answer, told: Told | None = None) -> list[SourceCitation]:
-    citations = shown(told) if told else [citation for citation in answer.citations if citation.url]
+def _cited(answer: Answer, result: AnswerWithReceipt | None = None) -> list[SourceCitation]:
+    citations = shown(result) if result else [citation for citation in answer.citations if citation.url]
     return [
         SourceCitation(
             source_url=c.url,
@@ -283,11 +284,11 @@ def _cited(answer: Answer, told: Told | None = None) -> list[SourceCitation]:
     ]
 
 
-def _metadata(told: Told, context: Context) -> ResponseMetadata:
+def _metadata(result: AnswerWithReceipt, context: Context) -> ResponseMetadata:
     return ResponseMetadata(
         query_time_ms=milliseconds(context),
-        retrieval_count=len(told.receipt.passages),
-        mode=told.answer.mode,
-        low_confidence=is_low(told),
+        retrieval_count=len(result.receipt.passages),
+        mode=result.answer.mode,
+        low_confidence=is_low(result),
         request_id=UUID(context.request_id),
     )

@@ -1,4 +1,4 @@
-"""The grounded door (seed 001): answers with their grounding told, alone or in a session."""
+"""The grounded door (seed 001): answers with their grounding result, alone or in a session."""
 
 from __future__ import annotations
 
@@ -10,14 +10,17 @@ from fastapi import APIRouter, Path, Request
 from pydantic import BaseModel, Field, model_validator
 from starlette.responses import Response
 
+from glossator.core.answers import Delta, Mode
 from glossator.core.conversations import MOST_MESSAGES, ContextMode, Exchange, Session, SessionState
-from glossator.core.receipts import Told
-from glossator.core.types import Filters, Mode, Words
+from glossator.core.question import Question
+from glossator.core.receipts import AnswerWithReceipt
+from glossator.core.thresholds import MEDIUM
+from glossator.core.types import Filters
 from glossator.pipeline import conversations
-from glossator.serve.doors.agent import CODES, MEDIUM, ErrorResponse, SessionId
+from glossator.serve.doors.agent import CODES, ErrorResponse, SessionId
 from glossator.serve.doors.agent import DOOR as AGENT
 from glossator.serve.doors.base import EVENTS, Body, Door
-from glossator.serve.doors.service import Desk, Pieces, as_told, dumped, key_for, request_key, shown
+from glossator.serve.doors.service import AnswerService, dumped, idempotency_key, key_for, shown, with_notice
 
 LONGEST_RESPONSE = 10_000
 USER_CONTEXT = "user_context"
@@ -116,7 +119,7 @@ class ConversationSession(BaseModel):
 DOOR = Door("grounded", ("/agent/query",), ErrorResponse, AGENT.tell, CODES)
 
 
-def routes(desk: Desk) -> APIRouter:
+def routes(service: AnswerService) -> APIRouter:
     """Query, query in a session, and the session."""
     router = DOOR.router()
     documented: dict[int | str, dict[str, Any]] = {200: {"content": EVENTS}}
@@ -125,23 +128,23 @@ def routes(desk: Desk) -> APIRouter:
         given = body.filters or QueryFilters()
         filters = Filters(section=given.section, chapter=given.chapter)
 
-        def begin(name: str | None) -> Pieces:
+        def question(name: str | None) -> Question:
             if not in_session and body.conversation is None:
-                return desk.alone(body.query_text, body.context, filters=filters)
+                return Question(body.query_text, body.context, filters)
             key = key_for(request, body.conversation, name)
-            return desk.turn(body.query_text, key, body.context, filters, name)
+            return Question(body.query_text, body.context, filters, session=key, idempotency_key=name)
 
         if body.stream:
 
-            def sources(told: Told) -> dict[str, Any]:
-                response = _response(told)
+            def sources(result: AnswerWithReceipt) -> dict[str, Any]:
+                response = _response(result)
                 about = response.model_dump(mode="json", exclude={"response_text", "sources"})
                 return {"sources": dumped(list(response.sources)), "metadata": about}
 
-            return await desk.stream(
-                request, DOOR, lambda name: begin(request_key(request) or name), sources, words=as_told
+            return await service.stream(
+                request, DOOR, lambda name: question(idempotency_key(request) or name), sources, text=with_notice
             )
-        return _response(await desk.whole(begin(request_key(request))))
+        return _response(await service.answer(question(idempotency_key(request))))
 
     @router.post("/agent/query", tags=["grounded"], response_model=AgentResponse, responses=documented)
     async def query(body: AgentRequest, request: Request) -> AgentResponse | Response:
@@ -153,13 +156,13 @@ def routes(desk: Desk) -> APIRouter:
         """Ask in a conversation; one is made where none is named."""
         return await answered(body, request, in_session=True)
 
-    _session_routes(router, desk)
+    _session_routes(router, service)
     return router
 
 
-def _session_routes(router: APIRouter, desk: Desk) -> None:
+def _session_routes(router: APIRouter, service: AnswerService) -> None:
     async def session_of(request: Request, session_id: str) -> ConversationSession:
-        found, exchanges = await conversations.whole_history(desk.parts, key_for(request, session_id))
+        found, exchanges = await conversations.whole_history(service.engine, key_for(request, session_id))
         return _session(found, exchanges)
 
     @router.get("/agent/query/session/{session_id}", tags=["grounded"])
@@ -170,22 +173,22 @@ def _session_routes(router: APIRouter, desk: Desk) -> None:
     @router.delete("/agent/query/session/{session_id}", tags=["grounded"], status_code=204)
     async def delete(session_id: Annotated[SessionId, Path()], request: Request) -> None:
         """Forget a conversation and everything in it."""
-        await conversations.delete(desk.parts, key_for(request, session_id))
+        await conversations.delete(service.engine, key_for(request, session_id))
 
     @router.post("/agent/query/session/{session_id}/reset", tags=["grounded"])
     async def reset(session_id: Annotated[SessionId, Path()], request: Request) -> ConversationSession:
         """Begin a conversation anew under its id."""
-        await conversations.reset(desk.parts, key_for(request, session_id))
+        await conversations.reset(service.engine, key_for(request, session_id))
         return await session_of(request, session_id)
 
 
-def _response(told: Told) -> AgentResponse:
-    answer = told.answer
+def _response(result: AnswerWithReceipt) -> AgentResponse:
+    answer = result.answer
     unsupported = [claim.text for claim in answer.unsupported_claims]
     doubtful = bool(unsupported) or (not answer.abstained and answer.confidence < MEDIUM)
     return AgentResponse(
-        response_text=_within(as_told(Words.of(answer))),
-        sources=_sources(told),
+        response_text=_within(with_notice(Delta.of(answer))),
+        sources=_sources(result),
         confidence_score=answer.confidence,
         grounding_validation=GroundingValidation(
             is_fully_grounded=not unsupported, is_fully_ground=not unsupported, unsupported_claims=unsupported
@@ -204,13 +207,13 @@ def _within(text: str) -> str:
     return cut[: cut.rfind("]") + 1] or cut
 
 
-def _sources(told: Told) -> list[GroundedSource]:
-    answer = told.answer
+def _sources(result: AnswerWithReceipt) -> list[GroundedSource]:
+    answer = result.answer
     if answer.mode is Mode.SELECTED_TEXT:
         return [] if answer.abstained else [GroundedSource(content_id=USER_CONTEXT, source_url="", chapter="")]
     return [
         GroundedSource(content_id=c.chunk_id, source_url=c.url, chapter=c.title, section=c.section or None)
-        for c in shown(told)
+        for c in shown(result)
     ]
 
 

@@ -13,9 +13,10 @@ from starlette.responses import PlainTextResponse, Response
 
 from glossator import pipeline
 from glossator.core.conversations import Rating
+from glossator.core.question import Question
 from glossator.core.types import Filters
 from glossator.core.validation import MAX_QUESTION, MAX_TOP_K
-from glossator.pipeline.wiring import Parts
+from glossator.pipeline.wiring import Engine
 from glossator.serve.doors.agent import SessionId
 from glossator.serve.doors.base import PLAIN, Body
 from glossator.serve.doors.service import key_for
@@ -96,13 +97,13 @@ class _Markdown(PlainTextResponse):
     media_type = "text/markdown"
 
 
-def routes(parts: Parts, metrics: Metrics) -> APIRouter:
+def routes(engine: Engine, metrics: Metrics) -> APIRouter:
     """Search, feedback, and the contents."""
     router = PLAIN.router()
 
     async def run(question: str, top_k: int, filters: Filters) -> SearchResponse:
         started = time.perf_counter()
-        found = await pipeline.search(parts, question, top_k, filters)
+        found = await pipeline.search(engine, Question(question, filters=filters, top_k=top_k))
         results = [PassageModel(**asdict(passage)) for passage in found.passages]
         spent = round(1000 * (time.perf_counter() - started), 2)
         return SearchResponse(query=question, results=results, generation=found.generation, time_ms=spent)
@@ -121,14 +122,14 @@ def routes(parts: Parts, metrics: Metrics) -> APIRouter:
     async def feedback(body: FeedbackRequest, request: Request) -> FeedbackResponse:
         """Thumbs up or down for an answer, by its receipt; said again in a session, it replaces the first."""
         key = key_for(request, body.session_id) if body.session_id else None
-        await parts.records.give_feedback(body.receipt_id, body.rating, body.reason, body.text, key)
+        await engine.records.give_feedback(body.receipt_id, body.rating, body.reason, body.text, key)
         metrics.feedback.labels(body.rating).inc()
         return FeedbackResponse()
 
     @router.get("/llms.txt", tags=["search"], response_class=_Markdown)
     async def llms() -> Response:
         """The contents of the book with their addresses, for programs that read before they ask."""
-        entries = await asyncio.to_thread(parts.contents)
+        entries = await asyncio.to_thread(engine.contents)
         return _Markdown(_contents(entries))
 
     return router
@@ -146,5 +147,5 @@ def _contents(entries: list[Entry]) -> str:
 
 
 def _plain(text: str) -> str:
-    """Words that cannot end the link or the line they stand in."""
+    """Delta that cannot end the link or the line they stand in."""
     return " ".join(text.split()).translate(str.maketrans("[]<>", "()()"))

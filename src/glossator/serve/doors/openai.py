@@ -16,12 +16,14 @@ from starlette.exceptions import HTTPException
 from starlette.responses import Response, StreamingResponse
 
 from glossator import pipeline
+from glossator.core.answers import UNAVAILABLE, Answer, Delta
 from glossator.core.errors import QuestionError
-from glossator.core.receipts import Told
-from glossator.core.types import UNAVAILABLE, Answer, Words
+from glossator.core.question import Past, Question
+from glossator.core.receipts import AnswerWithReceipt
 from glossator.core.validation import MAX_QUESTION, MAX_SELECTION
+from glossator.pipeline.answering import Pieces
 from glossator.serve.doors.base import Door, with_request
-from glossator.serve.doors.service import Desk, Pieces, as_told
+from glossator.serve.doors.service import AnswerService, with_notice
 from glossator.serve.doors.streams import HEADERS
 from glossator.serve.middleware.context import context_of
 from glossator.serve.middleware.requests import as_problem
@@ -165,7 +167,7 @@ def _tell(problem: Problem) -> ErrorResponse:
 DOOR = Door("openai", ("/v1",), ErrorResponse, _tell)
 
 
-def routes(desk: Desk) -> APIRouter:
+def routes(service: AnswerService) -> APIRouter:
     """Completions and models."""
     router = DOOR.router()
 
@@ -174,19 +176,20 @@ def routes(desk: Desk) -> APIRouter:
     )
     async def complete(body: CompletionRequest, request: Request) -> Completion | Response:
         """The answer to the last message of a user; what was said before it is its context."""
-        question, past = _asked(body.messages)
-        pieces = desk.alone(question, body.selected_text, past=past)
+        text, past = _asked(body.messages)
+        question = Question(text, body.selected_text, past=past)
         name, made = f"chatcmpl-{uuid.uuid4().hex}", int(time.time())
         if body.stream:
             usage = bool(body.stream_options and body.stream_options.include_usage)
-            chunks = _Chunks(desk, name, made, body.model, question)
+            chunks = _Chunks(service, name, made, body.model, text)
+            pieces = service.counted(pipeline.stream(service.engine, question))
             first = await anext(pieces)
             return StreamingResponse(
                 chunks.events(request, first, pieces, usage=usage), media_type="text/event-stream", headers=HEADERS
             )
-        answer = (await desk.whole(pieces)).answer
-        said = _Said(content=as_told(Words.of(answer)), annotations=_annotations(answer))
-        usage_of = _usage(desk, question, said.content)
+        answer = (await service.answer(question)).answer
+        said = _Said(content=with_notice(Delta.of(answer)), annotations=_annotations(answer))
+        usage_of = _usage(service, text, said.content)
         return Completion(id=name, created=made, model=body.model, choices=[_Choice(message=said)], usage=usage_of)
 
     @router.get("/v1/models", tags=["openai"])
@@ -204,7 +207,7 @@ def routes(desk: Desk) -> APIRouter:
     return router
 
 
-def _asked(messages: list[Message]) -> tuple[str, pipeline.Past]:
+def _asked(messages: list[Message]) -> tuple[str, Past]:
     """The question, and the questions and answers before it."""
     said = [message for message in messages if message.role in ("user", "assistant")]
     if not said or said[-1].role != "user":
@@ -219,7 +222,7 @@ def _asked(messages: list[Message]) -> tuple[str, pipeline.Past]:
 
 def _annotations(answer: Answer) -> list[_Annotation]:
     """A citation for every mark that follows a sentence; brackets within one are the book's own words."""
-    text, at, found = as_told(Words.of(answer)), 0, []
+    text, at, found = with_notice(Delta.of(answer)), 0, []
     cited = {citation.number: citation for citation in answer.citations if citation.url}
     for sentence in answer.sentences:
         begun = text.find(sentence.text, at)
@@ -235,46 +238,47 @@ def _annotations(answer: Answer) -> list[_Annotation]:
     return found
 
 
-def _usage(desk: Desk, question: str, answer: str) -> _Usage:
+def _usage(service: AnswerService, question: str, answer: str) -> _Usage:
     """Tokens as our own model counts them."""
-    asked, said = desk.parts.embedder.count_tokens([question, answer])
+    asked, said = service.engine.embedder.count_tokens([question, answer])
     return _Usage(prompt_tokens=asked, completion_tokens=said, total_tokens=asked + said)
 
 
 class _Chunks:
     """The chunks of one streamed answer."""
 
-    def __init__(self, desk: Desk, name: str, made: int, model: str, question: str) -> None:
-        self._desk = desk
+    def __init__(self, service: AnswerService, name: str, made: int, model: str, question: str) -> None:
+        self._service = service
         self._question = question
         self._head = {"id": name, "object": "chat.completion.chunk", "created": made, "model": model}
 
-    async def events(self, request: Request, first: str | Told, pieces: Pieces, *, usage: bool) -> AsyncIterator[str]:
+    async def events(
+        self, request: Request, first: str | AnswerWithReceipt, pieces: Pieces, *, usage: bool
+    ) -> AsyncIterator[str]:
         text = ""
         yield self._chunk({"role": "assistant", "content": ""})
         try:
-            told = first if isinstance(first, Told) else None
-            if isinstance(first, str):
-                text += as_told(first)
+            result = first if isinstance(first, AnswerWithReceipt) else None
+            if isinstance(first, Delta):
+                text += with_notice(first)
                 yield self._chunk({"content": text})
             async for piece in pieces:
-                if isinstance(piece, Told):
-                    told = piece
+                if isinstance(piece, AnswerWithReceipt):
+                    result = piece
                 else:
-                    text += as_told(piece)
-                    yield self._chunk({"content": as_told(piece)})
+                    text += with_notice(piece)
+                    yield self._chunk({"content": with_notice(piece)})
         except Exception as error:
             context = context_of(request)
             problem = with_request(as_problem(error, DOOR), context.request_id, dev=False)
             context.problem = problem.code
             yield _data(DOOR.tell(problem).model_dump(mode="json"))
             return
-        if told is not None:
-            self._desk.metrics.answered(told)
-            notes = [note.model_dump() for note in _annotations(told.answer)]
+        if result is not None:
+            notes = [note.model_dump() for note in _annotations(result.answer)]
             yield self._chunk({"annotations": notes}, "stop")
         if usage:
-            spent = _usage(self._desk, self._question, text).model_dump()
+            spent = _usage(self._service, self._question, text).model_dump()
             yield _data(self._head | {"choices": [], "usage": spent})
         yield "data: [DONE]\n\n"
 

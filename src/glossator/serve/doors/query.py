@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import time
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Request
 from pydantic import AfterValidator, BaseModel, Field
 from starlette.responses import Response
 
-from glossator.core.receipts import Told
-from glossator.core.types import Words
+from glossator.core.answers import Delta
+from glossator.core.question import Question
+from glossator.core.receipts import AnswerWithReceipt
 from glossator.serve.doors.base import EVENTS, Body, Door
-from glossator.serve.doors.service import Desk, Pieces, by_chunk, chunks_shown, dumped, milliseconds, ranks, texts
+from glossator.serve.doors.service import AnswerService, by_chunk, chunks_shown, dumped, milliseconds, ranks, texts
 from glossator.serve.middleware.context import Context, context_of
 from glossator.serve.problems import Problem
 
@@ -85,12 +87,13 @@ def _tell(problem: Problem) -> ErrorResponse:
 DOOR = Door("query", ("/query",), ErrorResponse, _tell)
 
 
-def routes(desk: Desk) -> APIRouter:
+def routes(service: AnswerService) -> APIRouter:
     """Query."""
     router = DOOR.router()
 
-    def asked(body: AgentRequest, context: Context) -> Pieces:
-        return desk.alone(body.query, top_k=body.top_k, seconds=max(0.5, BUDGET - _CLOSING - context.seconds))
+    def asked(body: AgentRequest, context: Context) -> Question:
+        seconds = max(0.5, BUDGET - _CLOSING - context.seconds)
+        return Question(body.query, top_k=body.top_k, deadline=time.monotonic() + seconds)
 
     @router.post("/query", tags=["query"], response_model=AgentResponse, responses={200: {"content": EVENTS}})
     async def query(body: AgentRequest, request: Request) -> AgentResponse | Response:
@@ -98,23 +101,23 @@ def routes(desk: Desk) -> APIRouter:
         context = context_of(request)
         if body.stream:
 
-            def sources(told: Told) -> dict[str, Any]:
-                found = _sources(told) if body.include_sources else []
-                return {"sources": dumped(list(found)), "metadata": _metadata(told, context).model_dump(mode="json")}
+            def sources(result: AnswerWithReceipt) -> dict[str, Any]:
+                found = _sources(result) if body.include_sources else []
+                return {"sources": dumped(list(found)), "metadata": _metadata(result, context).model_dump(mode="json")}
 
-            return await desk.stream(request, DOOR, lambda _: asked(body, context), sources, words=by_chunk)
-        told = await desk.whole(asked(body, context))
+            return await service.stream(request, DOOR, lambda _: asked(body, context), sources, text=by_chunk)
+        result = await service.answer(asked(body, context))
         return AgentResponse(
-            answer=by_chunk(Words.of(told.answer)),
-            sources=_sources(told) if body.include_sources else [],
-            metadata=_metadata(told, context),
+            answer=by_chunk(Delta.of(result.answer)),
+            sources=_sources(result) if body.include_sources else [],
+            metadata=_metadata(result, context),
         )
 
     return router
 
 
-def _sources(told: Told) -> list[SourceChunk]:
-    whole, rank = texts(told), ranks(told)
+def _sources(result: AnswerWithReceipt) -> list[SourceChunk]:
+    whole, rank = texts(result), ranks(result)
     return [
         SourceChunk(
             content=whole.get(c.chunk_id, c.quote),
@@ -124,14 +127,14 @@ def _sources(told: Told) -> list[SourceChunk]:
             similarity_score=c.score,
             position=rank.get(c.chunk_id, c.number),
         )
-        for c in chunks_shown(told)
+        for c in chunks_shown(result)
     ]
 
 
-def _metadata(told: Told, context: Context) -> ResponseMetadata:
+def _metadata(result: AnswerWithReceipt, context: Context) -> ResponseMetadata:
     return ResponseMetadata(
         response_time_ms=milliseconds(context),
-        chunk_count=len(told.passages),
+        chunk_count=len(result.passages),
         embedding_time_ms=milliseconds(context, "embedding"),
         retrieval_time_ms=milliseconds(context, "retrieval"),
         generation_time_ms=milliseconds(context, "generation"),

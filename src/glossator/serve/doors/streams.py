@@ -14,13 +14,13 @@ from typing import Any
 
 from starlette.responses import StreamingResponse
 
-from glossator.core.receipts import Told
-from glossator.core.types import Words
+from glossator.core.answers import Delta
+from glossator.core.receipts import AnswerWithReceipt
 
 HEARTBEAT = 10.0
 """Seconds of silence after which a comment keeps the connection alive."""
 WAIT_FOR_FIRST = 3.0
-"""Seconds in which an error is still told by its status; later it comes as an event."""
+"""Seconds in which an error is still result by its status; later it comes as an event."""
 RETURN_WITHIN = 10.0
 """Seconds in which a reader may come back before an answer that nobody hears is given up."""
 MOST_ALONE = 100
@@ -30,7 +30,7 @@ HEADERS = {"Cache-Control": "no-store, no-transform", "X-Accel-Buffering": "no"}
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class StreamPosition:
     """How far a reader has come in an answer: so many characters, which had this hash.
 
     `beyond` the words: "t" for what a door says after them, "s" for the sources too.
@@ -42,8 +42,8 @@ class Place:
     beyond: str = ""
 
     @classmethod
-    def read(cls, last_event_id: str | None) -> Place | None:
-        """The place that a `Last-Event-ID` names, if it is one of ours."""
+    def read(cls, last_event_id: str | None) -> StreamPosition | None:
+        """The position that a `Last-Event-ID` names, if it is one of ours."""
         found = _ID.fullmatch(last_event_id or "")
         return cls(found[1], int(found[2]), found[3], found[4]) if found else None
 
@@ -58,10 +58,10 @@ def _digest(text: str) -> str:
 class Stream:
     """One answer on its way: it is written once, and heard by whoever is there."""
 
-    def __init__(self, pieces: AsyncIterator[str | Told]) -> None:
+    def __init__(self, pieces: AsyncIterator[str | AnswerWithReceipt]) -> None:
         self.text = ""
-        self.latest = Words("")
-        self.told: Told | None = None
+        self.latest = Delta("")
+        self.result: AnswerWithReceipt | None = None
         self.error: Exception | None = None
         self.listeners = 0
         self.leavings = 0
@@ -70,19 +70,19 @@ class Stream:
 
     @property
     def over(self) -> bool:
-        return self.told is not None or self.error is not None
+        return self.result is not None or self.error is not None
 
-    async def _write(self, pieces: AsyncIterator[str | Told]) -> None:
+    async def _write(self, pieces: AsyncIterator[str | AnswerWithReceipt]) -> None:
         try:
             async with aclosing(pieces) as closing:  # type: ignore[type-var]
                 async for piece in closing:
                     if isinstance(piece, str):
                         self.text += piece
-                        self.latest = piece if isinstance(piece, Words) else self.latest
+                        self.latest = piece if isinstance(piece, Delta) else self.latest
                     else:
-                        self.told = piece
+                        self.result = piece
                     self._tell()
-        except Exception as error:  # told to whoever listens
+        except Exception as error:  # result to whoever listens
             self.error = error
         except asyncio.CancelledError:
             self.error = asyncio.CancelledError()  # type: ignore[assignment]
@@ -112,7 +112,7 @@ class Streams:
         """An answer that is still being written, or just was."""
         return self._open.get(stream_id)
 
-    def begin(self, stream_id: str, pieces: AsyncIterator[str | Told]) -> Stream:
+    def begin(self, stream_id: str, pieces: AsyncIterator[str | AnswerWithReceipt]) -> Stream:
         """Begin an answer."""
         stream = self._open[stream_id] = Stream(pieces)
         return stream
@@ -146,12 +146,12 @@ class Streams:
 
 
 @dataclass(frozen=True, slots=True)
-class Voice:
+class StreamFormat:
     """How a door tells a stream: its words, what comes after the words, its sources and its errors."""
 
-    words: Callable[[Words], str]
-    tail: Callable[[Told], str]
-    sources: Callable[[Told], dict[str, Any]]
+    text: Callable[[Delta], str]
+    tail: Callable[[AnswerWithReceipt], str]
+    sources: Callable[[AnswerWithReceipt], dict[str, Any]]
     error: Callable[[Exception], dict[str, Any]]
 
 
@@ -160,15 +160,19 @@ LOST = "What was sent before is not how the answer begins now."
 
 
 async def respond(
-    streams: Streams, owner: str, place: Place | None, begin: Callable[[str], AsyncIterator[str | Told]], voice: Voice
+    streams: Streams,
+    owner: str,
+    position: StreamPosition | None,
+    begin: Callable[[str], AsyncIterator[str | AnswerWithReceipt]],
+    form: StreamFormat,
 ) -> StreamingResponse:
     """The answer as events. `begin` gives its pieces under an id; one who comes back hears the rest of the same.
 
     `owner` tells who asked what: to anybody else, and for another question, the id of a stream means nothing.
     """
-    place = place or Place(str(uuid.uuid4()))
-    name = f"{place.stream_id} {owner}"
-    stream = streams.find(name) or streams.begin(name, begin(place.stream_id))
+    position = position or StreamPosition(str(uuid.uuid4()))
+    name = f"{position.stream_id} {owner}"
+    stream = streams.find(name) or streams.begin(name, begin(position.stream_id))
     stream.listeners += 1
     try:
         if not stream.text and not stream.over:
@@ -180,46 +184,52 @@ async def respond(
         streams.left(name)
         raise
     return StreamingResponse(
-        _events(streams, name, stream, place, voice), media_type="text/event-stream", headers=HEADERS
+        _events(streams, name, stream, position, form), media_type="text/event-stream", headers=HEADERS
     )
 
 
-async def _events(streams: Streams, name: str, stream: Stream, place: Place, voice: Voice) -> AsyncIterator[str]:
-    heard = place.offset
+async def _events(
+    streams: Streams, name: str, stream: Stream, position: StreamPosition, form: StreamFormat
+) -> AsyncIterator[str]:
+    heard = position.offset
     try:
         while len(stream.text) < heard and not stream.over:
             if not await _happens(stream.news, HEARTBEAT):
                 yield STILL_HERE
-        if heard and _digest(stream.text[:heard]) != place.digest:
-            yield event("error", voice.error(ValueError(LOST)))
+        if heard and _digest(stream.text[:heard]) != position.digest:
+            yield event("error", form.error(ValueError(LOST)))
             return
         while True:
             news, over = stream.news, stream.over  # before the words: what comes while they are sent is news, too
             if fresh := stream.text[heard:]:
-                words = Words(fresh, stream.latest.chunks, None if heard else stream.latest.mode)
+                words = Delta(fresh, stream.latest.chunks, None if heard else stream.latest.mode)
                 heard = len(stream.text)
-                yield event("delta", {"delta": voice.words(words)}, Place(place.stream_id, heard, _digest(stream.text)))
+                yield event(
+                    "delta",
+                    {"delta": form.text(words)},
+                    StreamPosition(position.stream_id, heard, _digest(stream.text)),
+                )
             if over:
                 break
             if not await _happens(news, HEARTBEAT):
                 yield STILL_HERE
-        for last in _ending(stream, replace(place, offset=heard, digest=_digest(stream.text)), voice):
+        for last in _ending(stream, replace(position, offset=heard, digest=_digest(stream.text)), form):
             yield last
     finally:
         stream.listeners -= 1
         streams.left(name)
 
 
-def _ending(stream: Stream, place: Place, voice: Voice) -> Iterator[str]:
+def _ending(stream: Stream, position: StreamPosition, form: StreamFormat) -> Iterator[str]:
     """What comes after the words, of which a reader may have heard some before."""
-    if stream.told is None:
-        yield event("error", voice.error(stream.error or ValueError(LOST)))
+    if stream.result is None:
+        yield event("error", form.error(stream.error or ValueError(LOST)))
         return
-    if not place.beyond and (tail := voice.tail(stream.told)):
-        yield event("delta", {"delta": tail}, replace(place, beyond="t"))
-    end = replace(place, beyond="s")
-    if place.beyond != "s":
-        yield event("sources", voice.sources(stream.told), end)
+    if not position.beyond and (tail := form.tail(stream.result)):
+        yield event("delta", {"delta": tail}, replace(position, beyond="t"))
+    end = replace(position, beyond="s")
+    if position.beyond != "s":
+        yield event("sources", form.sources(stream.result), end)
     yield event("done", {"done": True}, end)
 
 
@@ -233,7 +243,7 @@ async def _happens(news: asyncio.Event, seconds: float) -> bool:
     return True
 
 
-def event(kind: str, data: dict[str, Any], place: Place | None = None) -> str:
+def event(kind: str, data: dict[str, Any], position: StreamPosition | None = None) -> str:
     """One event; JSON has no line breaks, so that nothing of a text can end it."""
-    name = f"id: {place}\n" if place else ""
+    name = f"id: {position}\n" if position else ""
     return f"event: {kind}\n{name}data: {json.dumps(data, ensure_ascii=False, default=str)}\n\n"

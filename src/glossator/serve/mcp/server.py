@@ -21,7 +21,7 @@ from starlette.types import Receive, Scope, Send
 
 from glossator import __version__
 from glossator.core.errors import BadInput, GlossatorError
-from glossator.pipeline.wiring import Parts
+from glossator.pipeline.wiring import Engine
 from glossator.serve.mcp.tools import TOOLS
 from glossator.serve.problems import problem_of
 
@@ -42,7 +42,7 @@ _INSTRUCTIONS = (
 _log = logging.getLogger(__name__)
 
 
-def make_mcp(parts: Parts) -> Server[Any]:
+def make_mcp(engine: Engine) -> Server[Any]:
     """The server with its tools, for any transport."""
     from mcp import types
     from mcp.server.lowlevel import Server
@@ -69,7 +69,7 @@ def make_mcp(parts: Parts) -> Server[Any]:
         if tool is None:
             raise MCPError(types.INVALID_PARAMS, f"There is no such tool. The tools are {', '.join(TOOLS)}.")
         try:
-            result = await tool.run(parts, _checked(tool.arguments, params.arguments or {}))
+            result = await tool.run(engine, _checked(tool.arguments, params.arguments or {}))
         except Exception as error:
             return types.CallToolResult(content=[types.TextContent(text=_told(error))], is_error=True)
         values = result.model_dump(mode="json")
@@ -106,11 +106,11 @@ def _told(error: Exception) -> str:
     return problem.message
 
 
-async def serve_stdio(parts: Parts) -> None:
+async def serve_stdio(engine: Engine) -> None:
     """Speak on standard input and output until the other side leaves; whatever else prints goes to standard error."""
     from mcp.server.stdio import stdio_server
 
-    server = make_mcp(parts)
+    server = make_mcp(engine)
     try:
         async with stdio_server() as (incoming, outgoing):
             await server.run(incoming, outgoing, server.create_initialization_options())
@@ -126,8 +126,8 @@ class McpEndpoint:
     point here learns nothing. `*` among the hosts lets everybody in.
     """
 
-    def __init__(self, parts: Parts, hosts: Sequence[str] = (), origins: Sequence[str] = ()) -> None:
-        self._parts = parts
+    def __init__(self, engine: Engine, hosts: Sequence[str] = (), origins: Sequence[str] = ()) -> None:
+        self._engine = engine
         self._hosts = [_in_address(host) for host in (*THIS_MACHINE, *hosts)]
         self._origins = list(origins)
         self._closing = asyncio.Event()
@@ -188,7 +188,7 @@ class McpEndpoint:
             allowed_origins=[*self._origins, *_with_ports(own)],
         )
         return StreamableHTTPSessionManager(
-            make_mcp(self._parts),
+            make_mcp(self._engine),
             json_response=True,
             stateless=True,
             security_settings=security,

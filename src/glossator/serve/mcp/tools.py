@@ -10,10 +10,12 @@ from typing import Annotated, Any
 from pydantic import BaseModel, ConfigDict, Field
 
 from glossator import pipeline
+from glossator.core.answers import Answer, Mode, Suggestion
+from glossator.core.question import Question
 from glossator.core.text.links import deep_link
-from glossator.core.types import Answer, Filters, Mode, Passage, Suggestion
+from glossator.core.types import Filters, Passage
 from glossator.core.validation import MAX_QUESTION, MAX_SELECTION, MAX_TOP_K, checked_text
-from glossator.pipeline.wiring import Parts
+from glossator.pipeline.wiring import Engine
 from glossator.serve.mcp.sections import at_title, at_url, edge
 
 MAX_SECTION = 20_000
@@ -116,17 +118,17 @@ class SectionResult(BaseModel):
     next_url: str | None = Field(description="The section after; null at the book's end.")
 
 
-async def search_book(parts: Parts, asked: SearchArguments) -> SearchResult:
+async def search_book(engine: Engine, asked: SearchArguments) -> SearchResult:
     """Passages, each with a link that `read_section` understands."""
     given = {"source_url_prefix": asked.source_url_prefix, "section": asked.section, "chapter": asked.chapter}
     filters = Filters(**{name: checked_text(value, name) for name, value in given.items() if value})
-    found = await pipeline.search(parts, asked.query, asked.top_k, filters)
-    passages = await asyncio.to_thread(_linked, parts, found.passages)
+    found = await pipeline.search(engine, Question(asked.query, filters=filters, top_k=asked.top_k))
+    passages = await asyncio.to_thread(_linked, engine, found.passages)
     return SearchResult(query=asked.query, passages=passages, generation=found.generation)
 
 
-def _linked(parts: Parts, passages: Sequence[Passage]) -> list[LinkedPassage]:
-    book = parts.generation()
+def _linked(engine: Engine, passages: Sequence[Passage]) -> list[LinkedPassage]:
+    book = engine.generation()
 
     def link(passage: Passage) -> str:
         page = "" if passage.anchor else book.page_text(passage.document_id)
@@ -135,9 +137,9 @@ def _linked(parts: Parts, passages: Sequence[Passage]) -> list[LinkedPassage]:
     return [LinkedPassage(**asdict(passage), section_url=link(passage)) for passage in passages]
 
 
-async def ask_book(parts: Parts, asked: AskArguments) -> AnswerResult:
+async def ask_book(engine: Engine, asked: AskArguments) -> AnswerResult:
     """An answer; of the sentences that nothing supports only their number is told."""
-    answer: Answer = await pipeline.ask(parts, asked.question, asked.selected_text)
+    answer: Answer = await pipeline.ask(engine, Question(asked.question, asked.selected_text))
     return AnswerResult(
         text=answer.text,
         citations=[
@@ -153,15 +155,15 @@ async def ask_book(parts: Parts, asked: AskArguments) -> AnswerResult:
     )
 
 
-async def read_section(parts: Parts, asked: ReadArguments) -> SectionResult:
+async def read_section(engine: Engine, asked: ReadArguments) -> SectionResult:
     """A section's text, and the urls of its neighbours."""
     for name in ("url", "title", "section"):
         checked_text(getattr(asked, name) or "", name)
-    return await asyncio.to_thread(_read, parts, asked)
+    return await asyncio.to_thread(_read, engine, asked)
 
 
-def _read(parts: Parts, asked: ReadArguments) -> SectionResult:
-    shelf = parts.generation().documents
+def _read(engine: Engine, asked: ReadArguments) -> SectionResult:
+    shelf = engine.generation().documents
     contents = shelf.contents()
     at, page, number = (
         at_url(shelf, contents, asked.url) if asked.url else at_title(shelf, contents, asked.title, asked.section)
@@ -229,7 +231,7 @@ class Tool:
     description: str
     arguments: type[BaseModel]
     result: type[BaseModel]
-    run: Callable[[Parts, Any], Awaitable[BaseModel]]
+    run: Callable[[Engine, Any], Awaitable[BaseModel]]
     show: Callable[[Any], str]
 
 

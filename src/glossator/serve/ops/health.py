@@ -16,9 +16,10 @@ from starlette.responses import JSONResponse, PlainTextResponse, Response
 
 from glossator import __version__, pipeline
 from glossator.core.errors import GlossatorError, LanguageModelDown
+from glossator.core.question import Question
 from glossator.core.timing import watch
 from glossator.core.types import Retrieved
-from glossator.pipeline.wiring import Parts
+from glossator.pipeline.wiring import Engine
 from glossator.serve.doors.base import PLAIN, with_request
 from glossator.serve.middleware.context import context_of
 from glossator.serve.ops.metrics import Metrics
@@ -52,8 +53,8 @@ class Found:
 class Health:
     """The latest findings, made anew when they are older than a second; whoever asks meanwhile waits for the same."""
 
-    def __init__(self, parts: Parts) -> None:
-        self._parts = parts
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
         self._found: tuple[float, dict[str, Found]] | None = None
         self._lock = asyncio.Lock()
         self._searching: asyncio.Task[Retrieved] | None = None
@@ -70,17 +71,17 @@ class Health:
     @property
     def models(self) -> dict[str, str]:
         """How the breaker of each language model stands."""
-        return self._parts.model_states
+        return self._engine.model_states
 
     async def _index(self) -> dict[str, Any]:
         """One search at a time: each that hangs keeps a thread, and there are not many."""
         if self._searching is None or self._searching.done():
-            self._searching = asyncio.create_task(pipeline.search(self._parts, "ready", 1))
+            self._searching = asyncio.create_task(pipeline.search(self._engine, Question("ready", top_k=1)))
             self._searching.add_done_callback(lambda task: task.cancelled() or task.exception())
         return {"generation": (await asyncio.shield(self._searching)).generation}
 
     async def _records(self) -> dict[str, Any]:
-        return {"revision": await self._parts.records.database.revision()}
+        return {"revision": await self._engine.records.database.revision()}
 
     async def _language_model(self) -> dict[str, Any]:
         """No call is made for this: the breakers know how the last ones went."""

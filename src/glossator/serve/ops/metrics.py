@@ -11,11 +11,11 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, gene
 from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
+from glossator.core.answers import Answer
 from glossator.core.errors import IndexProblem
-from glossator.core.receipts import Told
+from glossator.core.receipts import AnswerWithReceipt
 from glossator.core.timing import Times
-from glossator.core.types import Answer
-from glossator.pipeline.wiring import Parts
+from glossator.pipeline.wiring import Engine
 
 _SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
 _STATES = {"closed": 0, "half_open": 1, "open": 2}
@@ -26,7 +26,7 @@ SHARED = "PROMETHEUS_MULTIPROC_DIR"
 class Metrics:
     """The counts of one process, or of all workers where they share a folder."""
 
-    def __init__(self, parts: Parts) -> None:
+    def __init__(self, engine: Engine) -> None:
         registry = CollectorRegistry()
         self.requests = Counter(
             "glossator_requests", "Requests by route and status.", ("method", "route", "status"), registry=registry
@@ -53,7 +53,7 @@ class Metrics:
             registry=registry,
             multiprocess_mode="livemax",
         )
-        self._parts = parts
+        self._engine = engine
         self._lock = Lock()
         self._counted: dict[str, int] = {}
         self._registry = registry
@@ -61,7 +61,7 @@ class Metrics:
             self._registry = CollectorRegistry()
             multiprocess.MultiProcessCollector(self._registry)  # type: ignore[no-untyped-call]
             _forget_the_dead(Path(shared))
-        self._registry.register(_Index(parts))
+        self._registry.register(_Index(engine))
         self._look_inside()
 
     def request(self, method: str, route: str, status: int, seconds: float, times: Times) -> None:
@@ -73,23 +73,23 @@ class Metrics:
         self._look_inside()
 
     def _look_inside(self) -> None:
-        """Add what the parts have counted by themselves since the last look."""
-        parts, (read, written) = self._parts, self._parts.tokens
+        """Add what the engine has counted since the last look."""
+        engine, (read, written) = self._engine, self._engine.tokens
         with self._lock:
-            self._add(self.cache, "hit", parts.cache.hits)
-            self._add(self.cache, "miss", parts.cache.misses)
-            if not parts.model_states:
+            self._add(self.cache, "hit", engine.cache.hits)
+            self._add(self.cache, "miss", engine.cache.misses)
+            if not engine.model_states:
                 return
             self._add(self.tokens, "input", read)
             self._add(self.tokens, "output", written)
-            for label, state in parts.model_states.items():
+            for label, state in engine.model_states.items():
                 self.breaker.labels(label).set(_STATES.get(state, 2))
 
     def _add(self, counter: Counter, label: str, number: int) -> None:
         counter.labels(label).inc(number - self._counted.get(label, 0))
         self._counted[label] = number
 
-    def answered(self, told: Told) -> None:
+    def answered(self, told: AnswerWithReceipt) -> None:
         """One answer."""
         answer: Answer = told.answer
         self.answers.labels(answer.mode).inc()
@@ -110,12 +110,12 @@ class Metrics:
 class _Index(Collector):
     """The generation on the disk, which is the same for all workers."""
 
-    def __init__(self, parts: Parts) -> None:
-        self._parts = parts
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
 
     def collect(self) -> Iterator[Metric]:
         try:
-            current = self._parts.generations.current() or 0
+            current = self._engine.generations.current() or 0
         except IndexProblem:
             current = 0
         yield GaugeMetricFamily("glossator_index_generation", "The generation that answers; 0: none does.", current)

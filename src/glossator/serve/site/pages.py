@@ -7,7 +7,8 @@ from html import escape
 from itertools import groupby, pairwise
 from urllib.parse import urlsplit
 
-from glossator.core.types import Answer, Block, BlockKind, Document
+from glossator.core.answers import Answer
+from glossator.core.types import Block, BlockKind, Document
 from glossator.store.index.documents import Entry
 
 _SAFE_SCHEMES = ("http://", "https://", "file://", "/")

@@ -15,12 +15,10 @@ import sqlalchemy as sa
 
 from glossator.core.conversations import (
     Cleaned,
-    ContextMode,
     Exchange,
     Feedback,
     History,
     Rating,
-    Request,
     Session,
     SessionKey,
     SessionState,
@@ -34,6 +32,7 @@ from glossator.core.errors import (
     RequestKeyReused,
     TurnLost,
 )
+from glossator.core.question import Question
 from glossator.core.receipts import Receipt
 from glossator.core.validation import checked_text
 from glossator.store.records.database import Database
@@ -90,31 +89,26 @@ class Records:
     async def begin(
         self,
         key: SessionKey,
-        request: Request,
+        question: Question,
         request_key: str | None = None,
-        mode: ContextMode = ContextMode.RETRIEVAL_PIPELINE,
     ) -> Turn:
         """Wait for the turns before this one, in the order in which they came to any process.
 
         The session is made if there is none. A request key that the conversation knows gives back its exchange.
         """
-        for text in (request.question, *request.filters.values()):
-            checked_text(text, "question")
         named = _checked_key(request_key) if request_key else None
-        ticket, turn = await self._queue(key, request, named, mode)
+        ticket, turn = await self._queue(key, question, named)
         if turn is None:
             turn = await self._wait(key, ticket, named)
-        if turn.repeats and turn.repeats[1] != request.fingerprint:
+        if turn.repeats and turn.repeats[1] != question.fingerprint:
             await self.end(turn)
             raise RequestKeyReused("The idempotency key named another request.", "Use a new key for a new question.")
         return turn
 
-    async def _queue(
-        self, key: SessionKey, request: Request, named: str | None, mode: ContextMode
-    ) -> tuple[int, Turn | None]:
+    async def _queue(self, key: SessionKey, question: Question, named: str | None) -> tuple[int, Turn | None]:
         """Take a place; one who is cancelled just then leaves it again."""
         dropped = frozenset(self._dropped)
-        placed = asyncio.ensure_future(self.database.write(lambda db: queue_up(db, key, request, named, mode, dropped)))
+        placed = asyncio.ensure_future(self.database.write(lambda db: queue_up(db, key, question, named, dropped)))
         try:
             found = await asyncio.shield(placed)
         except asyncio.CancelledError:
@@ -163,10 +157,10 @@ class Records:
             await self.end(Turn(key, ticket, ""))
             raise
 
-    async def finish(self, turn: Turn, request: Request, receipt: Receipt) -> Exchange:
+    async def finish(self, turn: Turn, question: Question, receipt: Receipt) -> Exchange:
         """Store the exchange with its receipt, and let the next turn begin."""
         try:
-            return await self.database.write(lambda db: store_exchange(db, turn, request, receipt))
+            return await self.database.write(lambda db: store_exchange(db, turn, question, receipt))
         except TurnLost:
             # A connection that was lost while it committed does not tell whether it did.
             stored = await self.database.read(lambda db: find_repeated(db, turn.key, turn.request_key))

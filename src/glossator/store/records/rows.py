@@ -9,6 +9,7 @@ from typing import Any
 from pydantic import TypeAdapter, ValidationError
 from sqlalchemy import Row
 
+from glossator.core.answers import Answer, Citation, Mode
 from glossator.core.conversations import (
     MOST_MESSAGES,
     ContextMode,
@@ -21,7 +22,6 @@ from glossator.core.conversations import (
 )
 from glossator.core.errors import ReceiptNotFound
 from glossator.core.receipts import Receipt
-from glossator.core.types import Answer, Citation, Mode
 from glossator.core.validation import checked_text
 
 INACTIVE_AFTER = timedelta(minutes=30)
@@ -31,7 +31,7 @@ LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
 _ANSWER = TypeAdapter(Answer)
 _RECEIPT = TypeAdapter(Receipt)
 _OF_THE_ROW = ("text", "citations", "session_id", "stored")
-"""Parts of an answer that have columns of their own, or that a row says by being there."""
+"""Engine of an answer that have columns of their own, or that a row says by being there."""
 
 
 def answer_columns(answer: Answer, fingerprint: str) -> dict[str, Any]:

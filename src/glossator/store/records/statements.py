@@ -14,15 +14,14 @@ from sqlalchemy.dialects import postgresql, sqlite
 
 from glossator.core.conversations import (
     MOST_MESSAGES,
-    ContextMode,
     Exchange,
     History,
-    Request,
     SessionKey,
     SessionState,
     Turn,
 )
 from glossator.core.errors import ConversationBusy, ReceiptNotFound, SessionNotFound, TurnLost
+from glossator.core.question import Question
 from glossator.core.receipts import Receipt
 from glossator.store.records.rows import INACTIVE_AFTER, answer_columns, as_exchange, as_session, receipt_columns
 from glossator.store.records.schema import UtcTime, conversations, feedback, receipts, sessions, turns
@@ -111,14 +110,13 @@ def _keeping(dialect: str) -> sa.Insert:
 def queue_up(
     db: sa.Connection,
     key: SessionKey,
-    request: Request,
+    question: Question,
     named: str | None,
-    mode: ContextMode,
     dropped: frozenset[int],
 ) -> tuple[int, Turn | None]:
     """A ticket, and the turn itself when nobody stands before it; the session's row is locked first, as everywhere."""
     moment = now()
-    _touch(db, key, request, mode, moment)
+    _touch(db, key, question, moment)
     if dropped:
         db.execute(sa.delete(turns).where(turns.c.ticket.in_(dropped)))
     waiting = db.execute(_WAITING, {"session": key.session_id, "moment": moment}).scalar_one()
@@ -129,15 +127,15 @@ def queue_up(
     return ticket, None if waiting else _turn(db, key, ticket, named)
 
 
-def _touch(db: sa.Connection, key: SessionKey, request: Request, mode: ContextMode, moment: datetime) -> None:
+def _touch(db: sa.Connection, key: SessionKey, question: Question, moment: datetime) -> None:
     row = {
         "session_id": key.session_id,
         "created_at": moment,
         "last_active": moment,
         "name": key.name,
         "user_id": key.user_id,
-        "context_mode": mode,
-        "active_filters": request.filters,
+        "context_mode": question.context_mode,
+        "active_filters": question.active_filters,
     }
     if db.execute(_touching(db.dialect.name), row).scalar() is None:
         raise _not_found()
@@ -174,25 +172,25 @@ def find_repeated(db: sa.Connection, key: SessionKey, named: str) -> tuple[Excha
     return (as_exchange(row, key.name), str(row.metadata.get("request", ""))) if row else None
 
 
-def store_exchange(db: sa.Connection, turn: Turn, request: Request, receipt: Receipt) -> Exchange:
+def store_exchange(db: sa.Connection, turn: Turn, question: Question, receipt: Receipt) -> Exchange:
     """Everything of an exchange, or nothing."""
     moment = now()
     db.execute(_COUNT, {"session": turn.key.session_id, "moment": moment})
     if not leave(db, turn.ticket):
         raise _lost()
     keep_receipt(db, receipt)
-    row = answer_columns(receipt.answer, request.fingerprint) | {
+    row = answer_columns(receipt.answer, question.fingerprint) | {
         "session_id": turn.key.session_id,
         "timestamp": moment,
         "created_at": moment,
-        "query": request.question,
+        "query": question.text,
         "request_key": turn.request_key,
     }
     stored = db.execute(_storing(db.dialect.name), row).scalar()
     if stored is None:
         raise _lost()
     shown = replace(receipt.answer, session_id=turn.key.name, stored=True)
-    return Exchange(stored, moment, request.question, shown)
+    return Exchange(stored, moment, question.text, shown)
 
 
 def keep_receipt(db: sa.Connection, receipt: Receipt) -> None:

@@ -1,0 +1,179 @@
+"""One answer: search the book or read the selection, draft with a language model or quote, check, cite, or abstain."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import aclosing
+from dataclasses import replace
+from typing import TypeVar
+
+from glossator.answer.cite import abstain, cite_checked, cite_checked_selection
+from glossator.answer.followups import depends_on_previous, standalone_question
+from glossator.core.answers import Answer, Delta, Mode
+from glossator.core.errors import RecordsProblem
+from glossator.core.ports import Drafter
+from glossator.core.question import DraftRequest, Question
+from glossator.core.receipts import AnswerWithReceipt
+from glossator.core.thresholds import is_answerable
+from glossator.core.timing import stage
+from glossator.core.types import Passage, Retrieved
+from glossator.pipeline.drafting import DraftStream
+from glossator.pipeline.extracting import extract, extract_selection
+from glossator.pipeline.receipts import receipt_for
+from glossator.pipeline.wiring import Engine
+from glossator.retrieve import retrieve
+from glossator.store.index.generations import Generation
+from glossator.verification.confidence import confidence
+
+T = TypeVar("T")
+Pieces = AsyncIterator[Delta | AnswerWithReceipt]
+"""An answer as it is written: its text in pieces, then the whole."""
+
+
+def search_book(engine: Engine, book: Generation, question: Question) -> Retrieved:
+    """The best passages of one generation."""
+    return retrieve(engine.embedder, book.index, book.documents, question, book.manifest.generation)
+
+
+async def answer_alone(engine: Engine, question: Question, drafter: Drafter | None = None) -> Pieces:
+    """An answer outside any conversation; its receipt is stored."""
+    async with aclosing(answer_question(engine, question, drafter)) as pieces:  # type: ignore[type-var]
+        async for piece in pieces:
+            yield piece if isinstance(piece, Delta) else await _with_stored_receipt(engine, piece)
+
+
+async def answer_question(engine: Engine, question: Question, drafter: Drafter | None = None) -> Pieces:
+    """An answer whose receipt is not stored yet.
+
+    A question that does not depend on earlier ones is answered without them, and only such answers are cached.
+    """
+    if not depends_on_previous(question.text):
+        question = replace(question, past=())
+    cacheable = not question.past and drafter is None
+    drafter = drafter or await engine.ready_drafter()
+    book = None
+    if question.selection is None:
+        book = engine.open_generation() or await asyncio.to_thread(engine.generation)
+    generation = book.manifest.generation if book else engine.generations.current()
+    key = _cache_key(engine, drafter, generation, question)
+    if cacheable and (known := engine.cache.get(key)) is not None:
+        yield Delta.of(known.answer)
+        yield known
+        return
+    pieces = _from_selection(engine, question, drafter) if book is None else _from_book(engine, book, question, drafter)
+    async for piece in pieces:
+        if cacheable and isinstance(piece, AnswerWithReceipt) and not piece.answer.degraded:
+            engine.cache.put(key, piece)
+        yield piece
+
+
+def _cache_key(
+    engine: Engine, drafter: Drafter | None, generation: int | None, question: Question
+) -> tuple[object, ...]:
+    """Everything that shapes an answer."""
+    by = (drafter.name, drafter.prompt_hash, tuple(drafter.settings.items())) if drafter else ()
+    asked = (generation, question.text, question.selection, question.top_k, question.filters)
+    return (by, engine.embedder.fingerprint, engine.verifier.version, *asked)
+
+
+async def _with_stored_receipt(engine: Engine, result: AnswerWithReceipt) -> AnswerWithReceipt:
+    """The answer names its receipt only if that could be stored; the answer itself never fails over it."""
+    receipt_id = result.receipt.receipt_id
+    if result.answer.cached and engine.cache.is_stored(receipt_id):
+        return result
+    try:
+        with stage("records"):
+            await engine.records.keep(result.receipt)
+        engine.cache.stored(receipt_id)
+    except RecordsProblem:
+        return result.with_answer(replace(result.answer, receipt_id=""))
+    return result
+
+
+async def _from_book(engine: Engine, book: Generation, question: Question, drafter: Drafter | None) -> Pieces:
+    """Search and answer from one generation, whatever is ingested meanwhile."""
+
+    async def search_more(query: str, limit: int) -> tuple[Passage, ...]:
+        more = Question(query, filters=question.filters, top_k=limit)
+        return (await asyncio.to_thread(search_book, engine, book, more)).passages
+
+    standalone = standalone_question(question.text, [asked for asked, _ in question.past])
+    found = await asyncio.to_thread(search_book, engine, book, replace(question, text=standalone))
+    passages: Sequence[Passage] = found.passages
+    answer: Answer | None = None
+    written_by: Drafter | None = None
+    draft: DraftStream | None = None
+    if drafter is not None and is_answerable(found.relevance):
+        draft = DraftStream(engine, drafter, DraftRequest(question, found.passages, search_more))
+        with stage("generation"):
+            async for delta in draft.deltas():
+                yield delta
+        passages = draft.passages
+        if draft.checked.sentences:
+            sure = _confidence(found.relevance, draft)
+            answer = replace(cite_checked(draft.checked, passages, sure, book.page_text), degraded=draft.degraded)
+            written_by = drafter
+        elif draft.declined:
+            written_by = drafter
+    if answer is None:
+        quotes = None
+        if is_answerable(found.relevance) and not (draft and draft.declined):
+            quotes = await _in_thread(extract, engine, standalone, found, book)
+        answer = _quoted_or_abstained(quotes, question, found.relevance, found.passages, draft)
+        yield Delta.of(answer)
+    receipt = receipt_for(engine, question, answer, passages, book.manifest, written_by)
+    yield AnswerWithReceipt(receipt, tuple(passages))
+
+
+async def _from_selection(engine: Engine, question: Question, drafter: Drafter | None) -> Pieces:
+    """Only the selection is read: nothing here can reach the rest of the book, nor earlier questions."""
+    answer: Answer | None = None
+    written_by: Drafter | None = None
+    draft: DraftStream | None = None
+    if drafter is not None:
+        draft = DraftStream(engine, drafter, DraftRequest(replace(question, past=())))
+        with stage("generation"):
+            async for delta in draft.deltas():
+                yield delta
+        if draft.checked.sentences:
+            answer = cite_checked_selection(draft.checked, _confidence(1.0, draft))
+            answer = replace(answer, degraded=draft.degraded)
+        if answer or draft.declined:
+            written_by = drafter
+    if answer is None:
+        quotes, relevance = None, 0.0
+        if not (draft and draft.declined):
+            quotes, relevance = await _in_thread(extract_selection, engine, question)
+        answer = _quoted_or_abstained(quotes, question, relevance, (), draft)
+        yield Delta.of(answer)
+    yield AnswerWithReceipt(receipt_for(engine, question, answer, (), None, written_by))
+
+
+def _quoted_or_abstained(
+    quotes: Answer | None, question: Question, relevance: float, nearest: Sequence[Passage], draft: DraftStream | None
+) -> Answer:
+    """The book's own sentences, or the one place where an answer is refused.
+
+    Without a draft, or when nothing of it may be shown, the quotes answer. A model that declined is believed.
+    """
+    mode = Mode.NO_RESULTS if question.selection is None else Mode.SELECTED_TEXT
+    answer = quotes if quotes and quotes.sentences else abstain(nearest, mode, 0.0 if quotes else relevance)
+    if draft is None:
+        return answer
+    answer = replace(answer, unsupported_claims=draft.checked.unsupported_claims)
+    if draft.declined:
+        return answer
+    mode = Mode.RETRIEVAL_ONLY if draft.degraded and answer.mode is Mode.FULL else answer.mode
+    return replace(answer, mode=mode, degraded=draft.degraded)
+
+
+async def _in_thread(write: Callable[..., T], *given: object) -> T:
+    """Choosing and checking quotes takes CPU time, which the event loop must not wait for."""
+    with stage("generation"):
+        return await asyncio.to_thread(write, *given)
+
+
+def _confidence(relevance: float, draft: DraftStream) -> float:
+    scores = [verdict.score for verdict in draft.checked.verdicts if verdict.supported]
+    return confidence(relevance, scores, len(draft.checked.unsupported_claims))
