@@ -28,7 +28,7 @@ from glossator.core.receipts import Receipt  # noqa: E402
 from glossator.core.types import Verdict  # noqa: E402
 from glossator.pipeline.receipts import make_receipt  # noqa: E402
 from glossator.store.records.database import Database, database_url  # noqa: E402
-from glossator.store.records.repository import Records  # noqa: E402
+from glossator.store.records.record_store import Records  # noqa: E402
 from glossator.store.records.schema import conversations  # noqa: E402
 from postgres import running_postgres  # noqa: E402
 

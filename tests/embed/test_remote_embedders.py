@@ -31,7 +31,8 @@ from glossator.core.settings import load_settings
 from glossator.core.text.sentences import split_sentences
 from glossator.core.text.words import content_words
 from glossator.core.types import Chunk, EmbeddingCounts
-from glossator.embed import calibration, remote, requests
+from glossator.embed import calibration, remote
+from glossator.embed import client as requests
 from glossator.embed.local import LocalEmbedder, built_in_model
 from glossator.pipeline.wiring import make_embedder
 

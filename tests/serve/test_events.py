@@ -32,8 +32,8 @@ from glossator.serve import app as application
 from glossator.serve.auth.keys import KeyRing, Scope
 from glossator.serve.doors import query, streams
 from glossator.serve.doors.streams import Streams
-from glossator.store.records import repository
-from glossator.store.records.repository import Records
+from glossator.store.records import record_store as repository
+from glossator.store.records.record_store import Records
 from llm_server import LlmServer, Reply, dies, fails, says, stalls
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")

@@ -29,8 +29,8 @@ from hypothesis import strategies as st
 
 from commands import quick_folder
 from glossator.cli.keys import keys as keys_command
+from glossator.core import files as keyfile
 from glossator.core.errors import BadInput, GlossatorError, StorageProblem
-from glossator.serve.auth import keyfile
 from glossator.serve.auth import keys as module
 from glossator.serve.auth.keys import Caller, Forbidden, KeyRing, KeysDamaged, Scope, Unauthorized, web_origin
 

@@ -32,7 +32,8 @@ from glossator.core.errors import SettingsError
 from glossator.core.settings import load_settings
 from glossator.serve.app import create_app
 from glossator.serve.auth.keys import KEYS_FILE, KeyRing
-from glossator.serve.middleware import limits, protocol
+from glossator.serve.middleware import http_protocol as protocol
+from glossator.serve.middleware import limits
 from llm_server import LlmServer, Reply, drips, searches, stalls
 from servers import PATIENT, running
 

@@ -19,7 +19,7 @@ from glossator.core.conversations import session_key
 from glossator.core.errors import RecordsDown, RecordsProblem, SettingsError
 from glossator.store.records import schema
 from glossator.store.records.database import HEAD, Database, _alembic, database_url
-from glossator.store.records.repository import Records
+from glossator.store.records.record_store import Records
 from postgres import Postgres
 from writers import exchange
 

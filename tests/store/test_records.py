@@ -59,7 +59,7 @@ from glossator.core.types import Filters, Passage
 from glossator.core.validation import MAX_QUESTION
 from glossator.pipeline.receipts import make_receipt
 from glossator.store.records.database import HEAD, Database, database_url
-from glossator.store.records.repository import Records
+from glossator.store.records.record_store import Records
 from glossator.store.records.schema import UtcTime, conversations, sessions, turns
 from postgres import Postgres
 
@@ -719,8 +719,8 @@ async def test_the_turn_of_a_process_that_died_holds_nobody_up_for_long(open_rec
 async def test_a_long_answer_keeps_its_turn_while_its_process_lives(
     open_records: Open, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("glossator.store.records.statements.LEASE", timedelta(seconds=0.5))
-    monkeypatch.setattr("glossator.store.records.repository._RENEW", 0.1)
+    monkeypatch.setattr("glossator.store.records.queries.LEASE", timedelta(seconds=0.5))
+    monkeypatch.setattr("glossator.store.records.record_store._RENEW", 0.1)
     records, other = await open_records(), await open_records()
     turn = await records.begin(KEY, Question("slow"))
     waiting = asyncio.create_task(tell(other, question="next"))
@@ -732,7 +732,7 @@ async def test_a_long_answer_keeps_its_turn_while_its_process_lives(
 
 
 async def test_nobody_waits_for_ever(records: Records, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("glossator.store.records.repository.LONGEST_WAIT", 0.2)
+    monkeypatch.setattr("glossator.store.records.record_store.LONGEST_WAIT", 0.2)
     await records.begin(KEY, Question("held"))
     with pytest.raises(ConversationBusy):
         await records.begin(KEY, Question("waiting"))

@@ -21,7 +21,7 @@ from glossator.core.conversations import session_key
 from glossator.core.errors import RecordsDown
 from glossator.core.question import Question
 from glossator.store.records.database import Database, database_url
-from glossator.store.records.repository import Records
+from glossator.store.records.record_store import Records
 from postgres import Postgres, running_postgres
 from writers import exchange, receipt_of
 

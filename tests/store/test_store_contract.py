@@ -19,7 +19,7 @@ import pytest
 from glossator.core.errors import IndexDamaged, StorageProblem
 from glossator.core.ports import VectorIndex
 from glossator.core.types import Chunk, Embedding, Filters, Hit, QueryEmbedding, Span
-from glossator.store.index.edge import EdgeIndex, EdgeWriter, _filter
+from glossator.store.index.qdrant_index import EdgeIndex, EdgeWriter, _filter
 
 DIMENSION = 4
 EVERYTHING = Filters()
@@ -289,7 +289,7 @@ def test_a_killed_reader_leaves_nothing_in_the_temporary_folder(folder: Path, tm
     temporary = tmp_path / "tmp"
     temporary.mkdir()
     code = (
-        "import os, signal, sys; from pathlib import Path; from glossator.store.index.edge import EdgeIndex;"
+        "import os, signal, sys; from pathlib import Path; from glossator.store.index.qdrant_index import EdgeIndex;"
         f"index = EdgeIndex(Path(sys.argv[1]), {DIMENSION}); assert index.count() == {len(CHUNKS)};"
         "os.kill(os.getpid(), signal.SIGKILL)"
     )

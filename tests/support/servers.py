@@ -10,7 +10,7 @@ from typing import Any
 
 import uvicorn
 
-PATIENT = "glossator.serve.middleware.protocol:PatientProtocol"
+PATIENT = "glossator.serve.middleware.http_protocol:PatientProtocol"
 
 
 @contextmanager

@@ -17,7 +17,7 @@ from glossator.core.question import Question
 from glossator.core.receipts import Receipt
 from glossator.pipeline.receipts import make_receipt
 from glossator.store.records.database import Database, database_url
-from glossator.store.records.repository import Records
+from glossator.store.records.record_store import Records
 
 
 def receipt_of(question: str, text: str = "The knee bends by 140 degrees. [1]") -> Receipt:

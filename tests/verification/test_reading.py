@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from glossator.verification.reading.assertions import MOST_TOKENS, language_of, read
 from glossator.verification.reading.numbers import Quantity, read_number
+from glossator.verification.reading.tokenizer import MOST_TOKENS, language_of, read
 
 SAME = [
     ("It weighs 1,000 kg.", "It weighs one thousand kilograms."),

@@ -16,7 +16,7 @@ from glossator.pipeline.wiring import make_embedder, make_records, make_verifier
 from glossator.store.index.generations import Generations
 
 if TYPE_CHECKING:
-    from glossator.store.records.repository import Records
+    from glossator.store.records.record_store import Records
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from glossator.cli.shared import print_json, shared
+from glossator.cli.common import print_json, shared
 from glossator.core.settings import load_settings
 
 if TYPE_CHECKING:

@@ -21,9 +21,9 @@ from typing import Any
 import click
 
 from glossator import __version__
+from glossator.cli.common import Command, finish, print_json, shared, wired
 from glossator.cli.keys import keys
 from glossator.cli.records import db, sessions
-from glossator.cli.shared import Command, finish, print_json, shared, wired
 from glossator.core.errors import GlossatorError, QuestionError
 from glossator.core.settings import load_settings
 from glossator.core.types import Filters

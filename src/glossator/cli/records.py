@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from glossator.cli.shared import Command, finish, print_json, shared, wired
+from glossator.cli.common import Command, finish, print_json, shared, wired
 
 if TYPE_CHECKING:
     from glossator.core.conversations import SessionKey

@@ -16,9 +16,9 @@ from glossator.core.errors import ModelProblem
 from glossator.core.ports import Calibration, Progress, silent
 from glossator.core.types import Chunk, Embedding, QueryEmbedding
 from glossator.embed import calibration
+from glossator.embed.client import Calls, Kind
 from glossator.embed.endpoints import Endpoint
 from glossator.embed.local import built_in_model, open_tokenizer
-from glossator.embed.requests import Calls, Kind
 
 if TYPE_CHECKING:
     import tokenizers

@@ -26,7 +26,7 @@ from glossator.verification.judge import Verifier
 
 if TYPE_CHECKING:
     from glossator.answer.llm.agent import AgentDrafter
-    from glossator.store.records.repository import Records
+    from glossator.store.records.record_store import Records
 
 
 class Engine:
@@ -176,7 +176,7 @@ def make_drafter(settings: Settings, chain: Sequence[Provider]) -> AgentDrafter 
 def make_records(settings: Settings) -> Records:
     """The records that the settings name; nothing is connected yet."""
     from glossator.store.records.database import Database, database_url
-    from glossator.store.records.repository import Records
+    from glossator.store.records.record_store import Records
 
     database = Database(database_url(settings.database_url.get_secret_value(), settings.data_dir))
     keep = timedelta(hours=settings.session_hours) or None

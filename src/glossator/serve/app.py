@@ -25,14 +25,15 @@ from glossator.pipeline.conversations import keep_clean
 from glossator.pipeline.wiring import Engine, wire
 from glossator.serve.auth.access import Access, token_routes
 from glossator.serve.auth.keys import KEYS_FILE, KeyRing, web_origin
-from glossator.serve.doors import agent, ask, chat, grounded, library, query
+from glossator.serve.doors import agent, ask, chat, grounded, query
 from glossator.serve.doors import openai as completions
+from glossator.serve.doors import search as library
 from glossator.serve.doors.base import PLAIN, door_of
 from glossator.serve.doors.service import AnswerService
 from glossator.serve.doors.streams import Streams
 from glossator.serve.mcp.server import McpEndpoint
 from glossator.serve.middleware.limits import Limits, Rate, per_minute
-from glossator.serve.middleware.requests import Catching, Serving, answer
+from glossator.serve.middleware.request import Catching, Serving, answer
 from glossator.serve.ops import health
 from glossator.serve.ops.health import Health
 from glossator.serve.ops.metrics import Metrics

@@ -49,7 +49,7 @@ def run_server(settings: Settings, workers: int, *, quiet: bool) -> None:
             access_log=False,
             server_header=False,
             proxy_headers=False,
-            http="glossator.serve.middleware.protocol:PatientProtocol",
+            http="glossator.serve.middleware.http_protocol:PatientProtocol",
             ws="none",
             timeout_graceful_shutdown=round(settings.request_seconds + CLOSING_SECONDS),
         )

@@ -11,7 +11,7 @@ from glossator.core.thresholds import SHOWN
 from glossator.core.types import Passage
 from glossator.verification.claims.split import Kind, Piece, Splitter
 from glossator.verification.judge import Prepared, Verifier
-from glossator.verification.shown import clean, is_chat, is_layout, layout_of, presentable
+from glossator.verification.sanitize import clean, is_chat, is_layout, layout_of, presentable
 
 MAX_CLAIMS = 400
 """Claims of one draft that are judged; whatever comes after them is withheld."""

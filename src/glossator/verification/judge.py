@@ -11,14 +11,14 @@ from glossator.core.ports import TokenEncoder
 from glossator.core.text.sentences import split_sentences
 from glossator.core.thresholds import SUPPORTED
 from glossator.core.types import Passage, Span, TokenVectors
-from glossator.verification.compare.differences import Comparison, compare
-from glossator.verification.compare.evidence import Source, prepare, windows
-from glossator.verification.compare.likeness import likeness
-from glossator.verification.leads import without_lead
+from glossator.verification.compare.comparison import Comparison, compare
+from glossator.verification.compare.vector_similarity import likeness
+from glossator.verification.compare.windows import Source, prepare, windows
+from glossator.verification.lead_ins import without_lead
 from glossator.verification.model import score
-from glossator.verification.reading.assertions import Reading, read, says_something
+from glossator.verification.reading.tokenizer import Reading, read, says_something
 from glossator.verification.reasons import contradicts, reasons
-from glossator.verification.shown import is_chat, strange_symbols
+from glossator.verification.sanitize import is_chat, strange_symbols
 
 VERSION = "1"
 """Changes whenever a verdict may change: it is part of every receipt."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from glossator.verification.compare.beside import Finding
+from glossator.verification.compare.alignment import Finding
 
 _AGAINST = frozenset({"number", "unit", "negation", "modality", "quantifier", "opposite", "exchange"})
 _ORDER = ("number", "unit", "negation", "opposite", "exchange", "modality", "quantifier", "replaced", "absent")

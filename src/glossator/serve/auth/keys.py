@@ -22,7 +22,7 @@ from typing import Annotated, Any, Final, Literal
 from pydantic import AwareDatetime, ConfigDict, Field, StringConstraints, TypeAdapter, ValidationError, with_config
 
 from glossator.core.errors import BadInput, Forbidden, KeysDamaged, Unauthorized
-from glossator.serve.auth.keyfile import locked, write
+from glossator.core.files import locked, write
 
 KEYS_FILE = "keys.json"
 CHECK_EVERY = 1.0

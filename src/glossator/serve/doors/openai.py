@@ -26,7 +26,7 @@ from glossator.serve.doors.base import Door, with_request
 from glossator.serve.doors.service import AnswerService, with_notice
 from glossator.serve.doors.streams import HEADERS
 from glossator.serve.middleware.context import context_of
-from glossator.serve.middleware.requests import as_problem
+from glossator.serve.middleware.request import as_problem
 from glossator.serve.problems import Problem
 
 MODEL = "glossator"

@@ -25,7 +25,7 @@ from glossator.pipeline.wiring import Engine
 from glossator.serve.doors.base import SESSION, Door, with_request
 from glossator.serve.doors.streams import LOST, StreamFormat, StreamPosition, Streams, respond
 from glossator.serve.middleware.context import Context, context_of
-from glossator.serve.middleware.requests import as_problem
+from glossator.serve.middleware.request import as_problem
 from glossator.serve.ops.metrics import Metrics
 from glossator.serve.problems import Problem
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from glossator.core.errors import IndexDamaged
 from glossator.core.text.words import content_words
 from glossator.core.types import Block, BlockKind, Chunk, Document
-from glossator.store.index.memo import remember
+from glossator.store.index.bounded_cache import remember
 
 _SCHEMA = """
 CREATE TABLE documents (

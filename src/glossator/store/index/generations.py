@@ -17,7 +17,7 @@ from pathlib import Path
 from glossator.core.errors import IndexDamaged, IndexMismatch, IndexProblem, IngestRunning, NoIndex, StorageProblem
 from glossator.core.types import Chunk, Document, Embedding
 from glossator.store.index.documents import DocumentShelf, write_documents
-from glossator.store.index.edge import EdgeIndex, EdgeWriter
+from glossator.store.index.qdrant_index import EdgeIndex, EdgeWriter
 
 FORMAT = 1
 _BYTES_PER_CHUNK = 32_000

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import Enum, auto
 
 from glossator.core.text.sentences import OTHER_STOPS, STOPS, WIDE_STOPS
-from glossator.verification.claims.marks import INVISIBLE
+from glossator.verification.claims.citations import INVISIBLE
 
 _WHITE = " \t\r\x0b\x0c\x1c-\x1f\x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000"
 SPACE = _WHITE + INVISIBLE

@@ -15,9 +15,9 @@ from glossator.core.text.sentences import (
     needs_word,
 )
 from glossator.core.types import Span
-from glossator.verification.claims.arriving import MAX_RUN, SPACES, Draft, More
+from glossator.verification.claims.buffer import MAX_RUN, SPACES, Draft, More
+from glossator.verification.claims.citations import INVISIBLE, PRICE, Mark
 from glossator.verification.claims.layout import SPACE
-from glossator.verification.claims.marks import INVISIBLE, PRICE, Mark
 
 MAX_CODE = 20_000
 _QUOTES = re.compile(rf"[{SPACE}>]*+")

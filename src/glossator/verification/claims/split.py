@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 
 from glossator.core.text.sentences import MAX_SENTENCE
-from glossator.verification.claims.arriving import MAX_RUN, SPACES, Draft, More, known
 from glossator.verification.claims.asides import is_aside
+from glossator.verification.claims.buffer import MAX_RUN, SPACES, Draft, More, known
 from glossator.verification.claims.layout import SPACE, Unit, is_separator, read_opening
-from glossator.verification.claims.pieces import Kind, Piece, make_code, make_piece
 from glossator.verification.claims.scan import CodeBlock, Sentence
+from glossator.verification.claims.segments import Kind, Piece, make_code, make_piece
 
 __all__ = ["Kind", "Piece", "Splitter", "is_aside", "split_claims"]
 

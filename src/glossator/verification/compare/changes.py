@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from glossator.verification.compare.align import Pair, clash
-from glossator.verification.compare.beside import Beside, Finding, Part
-from glossator.verification.reading.assertions import Token
+from glossator.verification.compare.alignment import Beside, Finding, Part
+from glossator.verification.compare.similarity import Pair, clash
+from glossator.verification.reading.tokenizer import Token
 
 _FORBIDS = "prohibition"
 _MOST_OF = 0.6

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import pairwise
 
-from glossator.verification.compare.beside import Beside, Finding, Part
-from glossator.verification.reading.assertions import Token
+from glossator.verification.compare.alignment import Beside, Finding, Part
+from glossator.verification.reading.tokenizer import Token
 
 _COORDINATORS = frozenset("and or und oder y o e u و یا اور".split())
 _PASSIVE = frozenset("by durch von por بواسطة ذریعے".split())

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from glossator.core.errors import IndexDamaged, StorageProblem
 from glossator.core.types import Chunk, Embedding, Filters, Hit, QueryEmbedding, Span
-from glossator.store.index.memo import remember
+from glossator.store.index.bounded_cache import remember
 
 DENSE, WORDS = "dense", "words"
 _KEYWORDS = {"url": True, "path": True, "sections": False, "chapters": False}

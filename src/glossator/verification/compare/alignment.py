@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from glossator.verification.compare.align import SAME, Pair, align, alike
-from glossator.verification.compare.evidence import Source, Window
-from glossator.verification.reading.assertions import Reading, Token
+from glossator.verification.compare.similarity import SAME, Pair, align, alike
+from glossator.verification.compare.windows import Source, Window
 from glossator.verification.reading.lexicon import groups
+from glossator.verification.reading.tokenizer import Reading, Token
 
 
 @dataclass(frozen=True, slots=True)

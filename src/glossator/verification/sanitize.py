@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 import unicodedata
 
-from glossator.verification.claims.marks import INVISIBLE, plain
-from glossator.verification.claims.pieces import Kind, Piece
-from glossator.verification.reading.assertions import read
+from glossator.verification.claims.citations import INVISIBLE, plain
+from glossator.verification.claims.segments import Kind, Piece
+from glossator.verification.reading.tokenizer import read
 
 _UNSEEN = re.compile(f"[{INVISIBLE}\ufe00-\ufe0f\U000e0100-\U000e01ef]")
 _JOINERS = re.compile("(?<=[^\\W\\d_])[\u200c\u200d](?=[^\\W\\d_])")

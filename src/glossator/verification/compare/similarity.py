@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from glossator.verification.reading.assertions import Token
 from glossator.verification.reading.lexicon import Unit, groups, opposites, units
+from glossator.verification.reading.tokenizer import Token
 
 _SKIP_CLAIM, _SKIP_SOURCE, _REPLACE, _UNLIKE = -0.45, -0.12, -0.3, -1.2
 _MOST_CELLS = 60_000

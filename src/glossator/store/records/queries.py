@@ -23,7 +23,7 @@ from glossator.core.conversations import (
 from glossator.core.errors import ConversationBusy, ReceiptNotFound, SessionNotFound, TurnLost
 from glossator.core.question import Question
 from glossator.core.receipts import Receipt
-from glossator.store.records.rows import INACTIVE_AFTER, answer_columns, as_exchange, as_session, receipt_columns
+from glossator.store.records.row_mapping import INACTIVE_AFTER, answer_columns, as_exchange, as_session, receipt_columns
 from glossator.store.records.schema import UtcTime, conversations, feedback, receipts, sessions, turns
 
 RECENT = 5

@@ -6,8 +6,8 @@ import re
 from dataclasses import dataclass
 
 from glossator.core.text.sentences import MAX_SENTENCE, last_space
+from glossator.verification.claims.citations import Mark, match_mark, may_be_mark
 from glossator.verification.claims.layout import SPACE, breaks
-from glossator.verification.claims.marks import Mark, match_mark, may_be_mark
 
 MAX_RUN = 200
 """Longer white space, or a longer run of one sign, is cut: none of it may hold a sentence back for ever."""

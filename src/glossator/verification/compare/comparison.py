@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
-from glossator.verification.compare.beside import Beside, Finding, Part, stands
+from glossator.verification.compare.alignment import Beside, Finding, Part, stands
 from glossator.verification.compare.changes import is_replaced, marks, numbers, opposites, replaced
-from glossator.verification.compare.evidence import Source, Window
 from glossator.verification.compare.order import exchange, spliced
-from glossator.verification.reading.assertions import Reading
+from glossator.verification.compare.windows import Source, Window
+from glossator.verification.reading.tokenizer import Reading
 
 _SPEAKER = frozenset("i my me i'm i've we our you your ich mein yo mi أنا میں".split())
 CHANGES = tuple(

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from glossator.verification.claims.asides import is_aside
+from glossator.verification.claims.citations import plain, take_marks, visible
 from glossator.verification.claims.layout import SPACE, Unit, is_separator
-from glossator.verification.claims.marks import plain, take_marks, visible
 
 _CELL = re.compile(r"(?<!\\)\|")
 _QUOTE = re.compile(r"^[ \t]*> ?", re.MULTILINE)

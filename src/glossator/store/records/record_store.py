@@ -36,9 +36,7 @@ from glossator.core.question import Question
 from glossator.core.receipts import Receipt
 from glossator.core.validation import checked_text
 from glossator.store.records.database import Database
-from glossator.store.records.rows import as_feedback, as_receipt, as_session
-from glossator.store.records.schema import feedback, receipts, sessions
-from glossator.store.records.statements import (
+from glossator.store.records.queries import (
     LEASE,
     busy,
     check_heard,
@@ -58,6 +56,8 @@ from glossator.store.records.statements import (
     store_exchange,
     turn_if_first,
 )
+from glossator.store.records.row_mapping import as_feedback, as_receipt, as_session
+from glossator.store.records.schema import feedback, receipts, sessions
 
 LONGEST_WAIT = 30.0
 """Seconds that a turn waits for those before it."""

@@ -8,8 +8,8 @@ from itertools import pairwise
 
 from glossator.core.text.sentences import split_sentences
 from glossator.core.types import Span
-from glossator.verification.reading.assertions import Reading, Token, language_of, read
 from glossator.verification.reading.lexicon import groups
+from glossator.verification.reading.tokenizer import Reading, Token, language_of, read
 
 LONGEST = 3
 """Sentences that one claim may draw on; more would let a claim be pieced together from anything."""

@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from glossator.core.types import TokenVectors
-from glossator.verification.compare.differences import Comparison
-from glossator.verification.compare.evidence import Window
-from glossator.verification.reading.assertions import Reading, Token
+from glossator.verification.compare.comparison import Comparison
+from glossator.verification.compare.windows import Window
+from glossator.verification.reading.tokenizer import Reading, Token
 
 LOWEST = 3
 """How many of the least alike words are looked at: one altered word must not drown in a long sentence."""
