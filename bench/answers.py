@@ -1,4 +1,4 @@
-"""Extractive answers on CLAP NQ: sentence-level F1 against the sentences that people chose."""
+"""Extractive answers on CLAP NQ: sentence-level F1 against the sentences chosen by annotators."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def f1(chosen: set[str], gold: set[str]) -> float:
 
 
 def as_sentences(quotes: list[str], sentences: list[str]) -> set[str]:
-    """The data set's own sentences that quotes fall on, however we cut them."""
+    """The sentences of the data set that the quotes overlap, however we split them."""
     found = set()
     for quote in map(letters, quotes):
         found |= {s for s in sentences if letters(s) and (letters(s) in quote or quote in letters(s))}
@@ -26,11 +26,11 @@ def as_sentences(quotes: list[str], sentences: list[str]) -> set[str]:
 def main() -> None:
     folder = next(unpack("clapnq.tgz").rglob("clapnq_dev_answerable.jsonl")).parent
     answerable = [q for q in questions(folder / "clapnq_dev_answerable.jsonl") if q["output"][0]["selected_sentences"]]
-    beyond = questions(folder / "clapnq_dev_unanswerable.jsonl")
+    unanswerable = questions(folder / "clapnq_dev_unanswerable.jsonl")
     corpus = CACHE / "clapnq-corpus"
     corpus.mkdir(parents=True, exist_ok=True)
     sentences: dict[str, list[str]] = {}
-    for q in answerable + beyond:
+    for q in answerable + unanswerable:
         passage = q["passages"][0]
         (corpus / f"{q['id']}.md").write_text(f"# {passage['title']}\n\n{passage['text']}\n", "utf-8")
         sentences[f"{q['id']}.md"] = passage["sentences"]
@@ -49,7 +49,7 @@ def main() -> None:
         counts.append(len(answer.citations))
         ours.append(f1(chosen, gold))
     n = len(answerable)
-    refused = sum(book.ask(q["input"]).abstained for q in beyond)
+    refused = sum(book.ask(q["input"]).abstained for q in unanswerable)
     print(f"CLAP NQ, {n} answerable questions over {len(sentences)} passages; right passage first: {found / n:.1%}")
     print(f"  sentence F1, first three sentences of the best passage: {sum(lead) / n:.3f}")
     print(f"  sentence F1, extractive answer:                         {sum(ours) / n:.3f}")
@@ -57,9 +57,10 @@ def main() -> None:
     own, first = (sum(pair[k] for pair in answered) / len(answered) for k in (0, 1))
     print(f"  of the {len(answered)} that it answers: {own:.3f} against {first:.3f}, ratio {own / first:.2f}")
     print(
-        f"  ratio {sum(ours) / sum(lead):.2f}; sentences an answer {sum(counts) / n:.1f}; abstained {abstained / n:.1%}"
+        f"  ratio {sum(ours) / sum(lead):.2f}; sentences per answer {sum(counts) / n:.1f};"
+        f" abstained {abstained / n:.1%}"
     )
-    print(f"  (unanswerable by their own passage: abstained {refused / len(beyond):.1%})")
+    print(f"  (unanswerable by their own passage: abstained {refused / len(unanswerable):.1%})")
 
 
 if __name__ == "__main__":

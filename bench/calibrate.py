@@ -1,9 +1,9 @@
 """Fits the relevance model of the built-in embedder and writes src/glossator/embed/calibration.json.
 
-One example a question: the best of each feature over its five best passages. Negative ones are questions that the book
-does not answer: near its topic, everyday ones, and questions about another book. The fit is tested on the book that
-was left out of it, and on questions about the sample book that nothing was chosen by (bench/sets/book.jsonl); the
-golden questions take no part at all.
+There is one example per question: the maximum of each feature over its five best passages. Negative examples are
+questions that the book does not answer: near its topic, everyday ones, and questions about another book. The fit is
+tested on the book that was left out, and on questions about the sample book that were not used to choose anything
+(bench/sets/book.jsonl); the golden questions are not used at all.
 """
 
 from __future__ import annotations
@@ -16,28 +16,28 @@ from dataclasses import dataclass
 import numpy as np
 
 from common import ROOT, SETS, indexed, logistic, questions, unpack
-from glossator import retrieve as stage
-from glossator.core.ports import silent
+from glossator import retrieve
+from glossator.core.ports import no_progress
 from glossator.core.types import Filters
 from glossator.facade import Book
-from glossator.ingest.chunk import SELECTION, chunk_document
+from glossator.ingest.chunk import SELECTION_CHUNKS, chunk_document
 from glossator.ingest.selection import selection_document
-from glossator.pipeline.wiring import _NoWords
+from glossator.pipeline.wiring import UniformWordCounts
 
 TARGET = ROOT / "src" / "glossator" / "embed" / "calibration.json"
 BOOKS = {"rust": ("books/rust-book.tar.gz", "src"), "docusaurus": ("books/docusaurus-docs.tar.gz", "website/docs")}
 SHARE = {"answerable": 0.5, "near": 0.2, "far": 0.3}
-"""How much each kind counts, whatever the number of its questions."""
+"""The weight of each kind, independent of its number of questions."""
 
 ODDS = {"book": 1.6, "selection": 0.4}
-"""How sure an answer must be: an invented one costs more than a refused one; but whoever selects a text means it."""
-CUT, TYPICAL = float(np.log(0.3 / 0.7)), float(np.log(0.8 / 0.2))
-"""Logits of the two points that fix the scale: abstaining begins at 0.3, the median answerable question has 0.8."""
+"""The cost of a wrong answer against a refused one; lower for a selection, as the reader chose the text."""
+ABSTAIN_LOGIT, TYPICAL_LOGIT = float(np.log(0.3 / 0.7)), float(np.log(0.8 / 0.2))
+"""Logits of the two points that fix the scale: abstaining below 0.3, and 0.8 for the median answerable question."""
 
 
 @dataclass(frozen=True)
 class Example:
-    """A question's kind and the best of each feature."""
+    """A question, its kind, and the maximum of each feature."""
 
     question: str
     kind: str
@@ -45,7 +45,7 @@ class Example:
 
 
 def examples(book: Book, name: str) -> list[Example]:
-    """Every question of this book's set, and questions that belong elsewhere."""
+    """All questions of this book's set, and questions about other subjects."""
     rng = random.Random(0)
     other = [q["question"] for n in BOOKS if n != name for q in questions(SETS / f"{n}.jsonl") if q["answers"]]
     clinc = json.loads(next(unpack("clinc_dev.tgz").rglob("data_dev.json")).read_text("utf-8"))
@@ -55,15 +55,16 @@ def examples(book: Book, name: str) -> list[Example]:
     return [Example(question, kind, evidence(book, question)) for question, kind in asked]
 
 
-def evidence(book: Book, question: str) -> np.ndarray:
+def evidence(book: Book, question: str, min_words: int = 1) -> np.ndarray:
+    """The maximum of each feature; fitted without the minimum length that answering uses, which would distort it."""
     generation = book.engine.generation()
     embedder, index = book.engine.embedder, generation.index
     query = embedder.embed_query(question)
-    words = stage.weigh(question, generation.documents)
-    hits = index.search(query, question, stage.CANDIDATES, Filters())
-    ranked = stage.rank(index, query, words, hits, embedder.calibration)[: stage.JUDGED]
+    words = retrieve.weigh_words(question, generation.documents)
+    hits = index.search(query, question, retrieve.MIN_CANDIDATES, Filters())
+    ranked = retrieve.rank(index, query, words, hits, embedder.calibration)[: retrieve.RELEVANCE_PASSAGES]
     chunks = index.chunks([r.id for r in ranked])
-    rows = [stage.features(c, r.dense, r.sentence, words) for c, r in zip(chunks, ranked, strict=True)]
+    rows = [retrieve.features(c, r.dense, r.sentence, words, min_words) for c, r in zip(chunks, ranked, strict=True)]
     return np.max(rows, axis=0)
 
 
@@ -76,8 +77,8 @@ def fit(found: list[Example], odds: float, ridge: float = 5.0) -> tuple[float, n
     bias, slope = logistic(x, y, weight, ridge)
     bias -= float(np.log(odds))
     typical = float(np.median([bias + slope @ e.values for e in found if e.kind == "answerable"]))
-    stretch = (TYPICAL - CUT) / typical
-    return stretch * bias + CUT, stretch * slope
+    stretch = (TYPICAL_LOGIT - ABSTAIN_LOGIT) / typical
+    return stretch * bias + ABSTAIN_LOGIT, stretch * slope
 
 
 def selection_examples(book: Book) -> list[Example]:
@@ -91,13 +92,13 @@ def selection_examples(book: Book) -> list[Example]:
 
 def selection_evidence(book: Book, question: str, text: str) -> np.ndarray:
     embedder = book.engine.embedder
-    words = stage.weigh(question, _NoWords())
-    chunks = chunk_document(selection_document(text), embedder.count_tokens, SELECTION)[:8]
+    words = retrieve.weigh_words(question, UniformWordCounts())
+    chunks = chunk_document(selection_document(text), embedder.count_tokens, SELECTION_CHUNKS)[:8]
     query = embedder.embed_query(question)
     rows = []
-    for chunk, e in zip(chunks, embedder.embed_chunks(chunks, silent), strict=True):
+    for chunk, e in zip(chunks, embedder.embed_chunks(chunks, no_progress), strict=True):
         near = float((e.sentences.astype("float32") @ query.sentence).max()) if len(e.sentences) else 0.0
-        rows.append(stage.features(chunk, float(e.vector @ query.vector), near, words))
+        rows.append(retrieve.features(chunk, float(e.vector @ query.vector), near, words, 1))
     return np.max(rows, axis=0)
 
 
@@ -107,19 +108,20 @@ def by_kind(found: list[Example], bias: float, slope: np.ndarray) -> dict[str, n
 
 def report(name: str, logits: dict[str, np.ndarray]) -> None:
     pairs = logits["answerable"][:, None] > logits["near"][None, :]
-    shares = ", ".join(f"{kind} {(values < CUT).mean():.1%}" for kind, values in logits.items())
+    shares = ", ".join(f"{kind} {(values < ABSTAIN_LOGIT).mean():.1%}" for kind, values in logits.items())
     print(f"left out: {name}; abstains on {shares}; area under the curve against near ones {pairs.mean():.3f}")
 
 
 def validate(weights: list[float]) -> None:
-    """What the weights do, as they are used, on natural questions that took no part in the fit."""
+    """The result of the weights, as used, on natural questions that were not used for the fit."""
     book, asked = indexed("book", ROOT / "book"), questions(SETS / "book.jsonl")
-    found = [Example(q["question"], q["kind"], evidence(book, q["question"])) for q in asked]
+    found = [
+        Example(q["question"], q["kind"], evidence(book, q["question"], retrieve.MIN_QUESTION_WORDS)) for q in asked
+    ]
     report("the sample book, as used", by_kind(found, weights[0], np.array(weights[1:])))
 
 
 def main() -> None:
-    floor, stage.SHORTEST = stage.SHORTEST, 1  # the floor is for answering; a fit that sees it leans on the other words
     data = {name: examples(indexed(name, unpack(archive) / below), name) for name, (archive, below) in BOOKS.items()}
     for name, found in data.items():
         report(name, by_kind(found, *fit([e for n, rows in data.items() if n != name for e in rows], ODDS["book"])))
@@ -129,9 +131,8 @@ def main() -> None:
     for name, found in {"book": [e for rows in data.values() for e in rows], "selection": selected}.items():
         bias, slope = fit(found, ODDS[name])
         values[name] = [round(float(weight), 4) for weight in (bias, *slope)]
-        print(name, dict(zip(("bias", *stage.FEATURES), values[name], strict=True)))
+        print(name, dict(zip(("bias", *retrieve.FEATURES), values[name], strict=True)))
     TARGET.write_text(json.dumps(values, indent=2) + "\n", "utf-8")
-    stage.SHORTEST = floor
     validate(values["book"])
 
 

@@ -1,4 +1,4 @@
-"""Labelled claims for the verifier: mutations of books, sets written by hand, and sets labelled by people elsewhere."""
+"""Labelled claims for the verifier: mutations of books, sets written by hand, and public data sets."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from glossator.core.settings import Settings
 from glossator.ingest.chunk import chunk_document
 from glossator.ingest.read import read_source
 from glossator.pipeline.wiring import make_embedder
-from glossator.verification.judge import Prepared, Verifier, claims_of
+from glossator.verification.judge import PreparedPassages, Verifier, claim_sentences
 
 BOOKS = {
     "rust": lambda: unpack("books/rust-book.tar.gz") / "src",
@@ -25,12 +25,12 @@ BOOKS = {
     "book": lambda: ROOT / "book",
 }
 Rows = list[list[dict[str, float]]]
-"""For each sentence of a claim, the features of each place that it was laid beside."""
+"""For each sentence of a claim, the features of each window that it was compared with."""
 
 
 @dataclass(frozen=True)
-class Claim:
-    """A claim, what it is checked against, and whether people (or how it was made) say that it is supported."""
+class LabelledClaim:
+    """A claim, its passages, and whether they support it, as labelled by people or by the way it was made."""
 
     kind: str
     claim: str
@@ -39,20 +39,20 @@ class Claim:
     group: str
 
 
-def mutations(book: str, per_kind: int) -> list[Claim]:
+def mutations(book: str, per_kind: int) -> list[LabelledClaim]:
     """Sentences of a book, altered and rewritten."""
     source = read_source(str(BOOKS[book]()), None, 10_000_000)
     count = make_embedder(Settings()).count_tokens
     chunks = [chunk for document in source.documents for chunk in chunk_document(document, count)]
     made = mutate.examples(source.documents, chunks, seed=0, per_kind=per_kind)
-    return [Claim(e.kind, e.claim, (e.passage,), e.supported, f"{book}:{e.group}") for e in made]
+    return [LabelledClaim(e.kind, e.claim, (e.passage,), e.supported, f"{book}:{e.group}") for e in made]
 
 
-def by_hand(name: str, split: str | None = None) -> list[Claim]:
-    """A set that was written by hand; `split` picks half of the one in several languages."""
+def by_hand(name: str, split: str | None = None) -> list[LabelledClaim]:
+    """A set written by hand; `split` picks one half of the multilingual set."""
     rows = _lines(SETS / f"{name}.jsonl")
     return [
-        Claim(
+        LabelledClaim(
             f"{row['language']} {row['kind']}" if split else row["kind"],
             row["claim"],
             (row["passage"],),
@@ -64,19 +64,19 @@ def by_hand(name: str, split: str | None = None) -> list[Claim]:
     ]
 
 
-def wice() -> list[Claim]:
-    """Claims of Wikipedia against the pages they cite; partly supported is not supported."""
+def wice() -> list[LabelledClaim]:
+    """Claims from Wikipedia and the pages they cite; partly supported counts as not supported."""
     rows = _lines(next(unpack("wice_dev.tgz").rglob("dev.jsonl")))
     return _unique(
-        Claim(
+        LabelledClaim(
             row["label"], row["claim"], (" ".join(row["evidence"]),), row["label"] == "supported", _key(row["evidence"])
         )
         for row in rows
     )
 
 
-def begin() -> list[Claim]:
-    """Replies of chatbots against the knowledge they were given."""
+def begin() -> list[LabelledClaim]:
+    """Chatbot replies and the knowledge they were given."""
     found = []
     for file in sorted(unpack("begin.tgz").rglob("*.tsv")):
         with file.open(encoding="utf-8", newline="") as lines:
@@ -85,34 +85,38 @@ def begin() -> list[Claim]:
                     label = row["begin_label"]
                     group = _key(row["knowledge"].strip().lower())
                     found.append(
-                        Claim(label, row["response"], (row["knowledge"],), label == "Fully attributable", group)
+                        LabelledClaim(label, row["response"], (row["knowledge"],), label == "Fully attributable", group)
                     )
     return _unique(found)
 
 
-def summedits(most: int) -> list[Claim]:
-    """Summaries with one edit against the text that they sum up."""
+def summedits(limit: int) -> list[LabelledClaim]:
+    """Summaries, some with one edit, and the text that they summarize."""
     rows = [r for file in sorted(unpack("summedits.tgz").rglob("*.json")) for r in json.loads(file.read_text("utf-8"))]
-    found = _unique(Claim(str(r["label"]), r["summary"], (r["doc"],), r["label"] == 1, _key(r["doc"])) for r in rows)
-    return random.Random(0).sample(found, min(most, len(found)))
+    found = _unique(
+        LabelledClaim(str(r["label"]), r["summary"], (r["doc"],), r["label"] == 1, _key(r["doc"])) for r in rows
+    )
+    return random.Random(0).sample(found, min(limit, len(found)))
 
 
-def features(name: str, claims: Sequence[Claim], verifier: Verifier) -> list[Rows]:
-    """What the model judges each claim by; kept between runs for the same code and claims."""
+def features(name: str, claims: Sequence[LabelledClaim], verifier: Verifier) -> list[Rows]:
+    """The features of each claim, cached between runs for the same code and claims."""
     code = b"".join(
-        file.read_bytes() for file in sorted((ROOT / "src/glossator/verification").rglob("*.*")) if _counts(file)
+        file.read_bytes()
+        for file in sorted((ROOT / "src/glossator/verification").rglob("*.*"))
+        if _affects_features(file)
     )
     stamp = hashlib.sha256(code + repr(claims).encode() + verifier.version.encode()).hexdigest()[:16]
-    kept = CACHE / "claims" / f"{name}-{stamp}.pickle"
-    if not kept.exists():
-        kept.parent.mkdir(parents=True, exist_ok=True)
-        kept.write_bytes(pickle.dumps(_computed(claims, verifier)))
-    rows: list[Rows] = pickle.loads(kept.read_bytes())  # noqa: S301 - our own cache
+    cached = CACHE / "claims" / f"{name}-{stamp}.pickle"
+    if not cached.exists():
+        cached.parent.mkdir(parents=True, exist_ok=True)
+        cached.write_bytes(pickle.dumps(_compute(claims, verifier)))
+    rows: list[Rows] = pickle.loads(cached.read_bytes())  # noqa: S301 - our own cache
     return rows
 
 
-def _computed(claims: Sequence[Claim], verifier: Verifier) -> list[Rows]:
-    prepared: dict[tuple[str, ...], Prepared] = {}
+def _compute(claims: Sequence[LabelledClaim], verifier: Verifier) -> list[Rows]:
+    prepared: dict[tuple[str, ...], PreparedPassages] = {}
     found = []
     for claim in sorted(range(len(claims)), key=lambda i: claims[i].passages):
         passages = claims[claim].passages
@@ -120,23 +124,23 @@ def _computed(claims: Sequence[Claim], verifier: Verifier) -> list[Rows]:
             prepared = {passages: verifier.prepare(passages)}
         numbers = list(range(1, len(passages) + 1))
         rows = [
-            [f for f, _ in verifier.candidates(s, prepared[passages], numbers)] for s in claims_of(claims[claim].claim)
+            [f for f, _ in verifier.candidates(s, prepared[passages], numbers)]
+            for s in claim_sentences(claims[claim].claim)
         ]
         found.append((claim, [row for row in rows if row]))
     return [rows for _, rows in sorted(found, key=lambda pair: pair[0])]
 
 
-def _counts(file: Path) -> bool:
-    """Whether a file of the verifier changes what a claim is judged by; the weights and the gate do not."""
+def _affects_features(file: Path) -> bool:
+    """Whether a file of the verifier affects the features; the model and the gate do not."""
     return file.suffix in (".py", ".toml", ".txt") and file.name not in (
         "gate.py",
-        "receipts.py",
         "model.py",
         "reasons.py",
     )
 
 
-def _unique(claims) -> list[Claim]:  # type: ignore[no-untyped-def]
+def _unique(claims) -> list[LabelledClaim]:  # type: ignore[no-untyped-def]
     return list({(c.claim.strip().lower(), c.passages): c for c in claims}.values())
 
 

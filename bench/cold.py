@@ -1,4 +1,4 @@
-"""`glossator ask` from a cold shell: seconds, and what it imports."""
+"""`glossator ask` from a cold start: seconds, and heavy imports."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the benchmarks share: where the data is, an index made once, and the metrics."""
+"""Shared by the benchmarks: data files, cached indexes, metrics."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def unpack(archive: str) -> Path:
     """A data archive, unpacked once."""
     source = DATA / archive
     if not source.exists():
-        raise SystemExit(f"{source} is not here: this benchmark needs the shared data beside the project.")
+        raise SystemExit(f"{source} does not exist: this benchmark needs the shared data beside the project.")
     target = CACHE / source.name.split(".")[0]
     if not target.exists():
         with tarfile.open(source) as tar:
@@ -35,7 +35,7 @@ def unpack(archive: str) -> Path:
 
 
 def indexed(name: str, source: Path) -> Book:
-    """A book over a source; its data directory is kept between runs, so that only changes are embedded."""
+    """A book made from a source; its data directory persists between runs, so that only changes are embedded."""
     book = glossator.open(CACHE / "index" / name)
     report = book.ingest(source, base_url=f"https://{name}.example/", only=True)
     print(f"{name}: {report.chunks} chunks, {report.embeddings.made} embedded in {report.seconds:.1f} s")
@@ -43,7 +43,7 @@ def indexed(name: str, source: Path) -> Book:
 
 
 def questions(path: Path) -> list[dict]:
-    """A question set, one JSON object a line."""
+    """A question set in JSON Lines."""
     return [json.loads(line) for line in path.read_text("utf-8").splitlines() if line.strip()]
 
 
@@ -53,15 +53,15 @@ def plain(heading: str) -> str:
 
 
 def answers(passage: glossator.Passage, gold: Iterable[dict]) -> bool:
-    """Whether a passage lies in a section that a question set names."""
+    """Whether a passage is in one of the expected sections."""
     above = {plain(heading) for heading in passage.heading_path}
     return any(passage.document_id == g["file"] and plain(g["heading"]) in above for g in gold)
 
 
 def ndcg(ranked: Sequence[str], relevant: set[str], depth: int = 10) -> float:
     """Normalised discounted cumulative gain with binary relevance."""
-    gain = sum(1 / math.log2(place + 2) for place, item in enumerate(ranked[:depth]) if item in relevant)
-    return gain / sum(1 / math.log2(place + 2) for place in range(min(depth, len(relevant))))
+    gain = sum(1 / math.log2(rank + 2) for rank, item in enumerate(ranked[:depth]) if item in relevant)
+    return gain / sum(1 / math.log2(rank + 2) for rank in range(min(depth, len(relevant))))
 
 
 def unique(items: Iterable[str]) -> list[str]:

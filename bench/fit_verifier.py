@@ -1,8 +1,8 @@
-"""Fits the model that turns differences into a verdict and writes src/glossator/verification/weights.json.
+"""Fits the model of the verifier and writes src/glossator/verification/weights.json.
 
-Examples: mutations of two books (never of the sample book, which is kept for measuring), half of the set in other
-languages, and claims that people labelled (WiCE, BEGIN). Where a claim has several sentences the worst one counts, and
-of several places in the passages the best: which ones these are is settled by fitting again a few times.
+Training data: mutations of two books (never of the sample book, which is for measuring), half of the multilingual set,
+and claims labelled by people (WiCE, BEGIN). Of several sentences of a claim the worst counts, of several windows the
+best; which ones these are is settled by fitting again a few times.
 """
 
 from __future__ import annotations
@@ -20,75 +20,75 @@ import claims as sets
 from common import ROOT, logistic
 from glossator.embed.colbert import ColbertEncoder
 from glossator.verification.judge import Verifier
-from glossator.verification.model import LIKENESS, derive
+from glossator.verification.model import VECTOR_FEATURES, derive_inputs
 
 TARGET = ROOT / "src" / "glossator" / "verification" / "weights.json"
-Place = dict[str, float]
+Features = dict[str, float]
 RIDGE, ROUNDS, FOLDS = 5.0, 3, 4
-SHARES = {"rust": 2500, "docusaurus": 700, "languages": 1200, "wice": 1000, "begin": 3000}
-"""How much each set counts, whatever its size."""
+SET_WEIGHTS = {"rust": 2500, "docusaurus": 700, "languages": 1200, "wice": 1000, "begin": 3000}
+"""The total weight of each set, whatever its size."""
 
-LEFT_OUT = "recombined"
-"""A kind that is measured but not fitted to: it teaches against claims that draw on several sentences, as WiCE's do."""
+EXCLUDED_KIND = "recombined"
+"""Measured but not fitted: it would count against claims that draw on several sentences, as those of WiCE do."""
 
-HARD_KINDS = {"entity_in_passage": 3.0, "fabricated_clause": 4.0}
-"""Kinds that count more among the false ones: they were caught least when all counted the same."""
+KIND_WEIGHTS = {"entity_in_passage": 3.0, "fabricated_clause": 4.0}
+"""Unsupported kinds that weigh more: they were caught least often with equal weights."""
 
-MADE_FALSE = 0.8
-"""How much of a made set's weight its false claims have: letting one through costs more than withholding a true one."""
+FALSE_SHARE = 0.8
+"""Share of unsupported claims in the weight of a generated set: a false accept costs more than a false reject."""
 
 
 @dataclass(frozen=True)
-class Example:
-    """A claim with what it is judged by."""
+class WeightedClaim:
+    """A claim with its features and weight."""
 
     name: str
-    claim: sets.Claim
+    claim: sets.LabelledClaim
     rows: sets.Rows
     weight: float
 
 
 @dataclass(frozen=True)
-class Model:
-    """Names, slopes and bias of a fit."""
+class FittedModel:
+    """A fitted logistic model."""
 
     names: tuple[str, ...]
     slope: NDArray[np.float64]
     bias: float
 
-    def logit(self, place: Place) -> float:
-        return float(self.bias + self.slope @ vector(place, self.names))
+    def logit(self, window: Features) -> float:
+        return float(self.bias + self.slope @ vector(window, self.names))
 
 
 @dataclass(frozen=True)
-class Models:
-    """The two that judge: by words where that is all there is, by words and tokens elsewhere."""
+class FittedModels:
+    """The two models: by words alone, and by words and token vectors."""
 
-    words: Model
-    tokens: Model
+    words: FittedModel
+    tokens: FittedModel
 
     def logit(self, rows: sets.Rows) -> float:
-        """The worst sentence at its best place."""
-        return min(max((self.tokens if "likeness" in p else self.words).logit(p) for p in places) for places in rows)
+        """The logit of the worst sentence, at its best window."""
+        return min(max((self.tokens if "likeness" in p else self.words).logit(p) for p in windows) for windows in rows)
 
 
-def vector(place: Place, names: Sequence[str]) -> NDArray[np.float64]:
-    values = derive(place)
+def vector(window: Features, names: Sequence[str]) -> NDArray[np.float64]:
+    values = derive_inputs(window)
     return np.array([values.get(name, 0.0) for name in names])
 
 
-def by_words(rows: sets.Rows) -> sets.Rows:
-    """The rows without what the token model adds."""
-    return [[{k: v for k, v in place.items() if k not in LIKENESS} for place in places] for places in rows]
+def without_vectors(rows: sets.Rows) -> sets.Rows:
+    """The rows without the features from token vectors."""
+    return [[{k: v for k, v in window.items() if k not in VECTOR_FEATURES} for window in windows] for windows in rows]
 
 
-def by_tokens(rows: sets.Rows) -> sets.Rows:
-    """The rows that the token model was asked about."""
-    asked = [[place for place in places if "likeness" in place] for places in rows]
-    return [places for places in asked if places]
+def with_vectors(rows: sets.Rows) -> sets.Rows:
+    """Only the windows that have features from token vectors."""
+    asked = [[window for window in windows if "likeness" in window] for windows in rows]
+    return [windows for windows in asked if windows]
 
 
-def examples(verifier: Verifier) -> list[Example]:
+def examples(verifier: Verifier) -> list[WeightedClaim]:
     found = []
     claims_of_set = {
         "rust": sets.mutations("rust", 80),
@@ -101,59 +101,63 @@ def examples(verifier: Verifier) -> list[Example]:
         rows = sets.features(name, claims, verifier)
         kinds = [(c.supported, c.kind if name not in ("wice", "begin") else "") for c in claims]
         counts, of_label = Counter(kinds), Counter(label for label, _ in set(kinds))
-        false = 0.5 if name in ("wice", "begin") else MADE_FALSE
+        false = 0.5 if name in ("wice", "begin") else FALSE_SHARE
         for claim, row, kind in zip(claims, rows, kinds, strict=True):
             share = (1 - false if claim.supported else false) / of_label[kind[0]] / counts[kind]
-            share *= HARD_KINDS.get(claim.kind, 1.0)
-            found += [Example(name, claim, row, SHARES[name] * share)] if row and claim.kind != LEFT_OUT else []
+            share *= KIND_WEIGHTS.get(claim.kind, 1.0)
+            found += (
+                [WeightedClaim(name, claim, row, SET_WEIGHTS[name] * share)]
+                if row and claim.kind != EXCLUDED_KIND
+                else []
+            )
     return found
 
 
-def fit(found: Sequence[Example]) -> Models:
-    tokens = [replace(e, rows=rows) for e in found if (rows := by_tokens(e.rows))]
-    return Models(fit_one([replace(e, rows=by_words(e.rows)) for e in found]), fit_one(tokens))
+def fit(found: Sequence[WeightedClaim]) -> FittedModels:
+    tokens = [replace(e, rows=rows) for e in found if (rows := with_vectors(e.rows))]
+    return FittedModels(fit_one([replace(e, rows=without_vectors(e.rows)) for e in found]), fit_one(tokens))
 
 
-def fit_one(found: Sequence[Example]) -> Model:
-    """Weighted logistic regression; the sentence and the place that count are chosen anew each round."""
-    names = tuple(sorted({name for e in found[:1] for place in e.rows[0][:1] for name in derive(place)}))
-    values = [[[vector(place, names) for place in places] for places in e.rows] for e in found]
+def fit_one(found: Sequence[WeightedClaim]) -> FittedModel:
+    """Weighted logistic regression; each round chooses again which sentence and window count."""
+    names = tuple(sorted({name for e in found[:1] for window in e.rows[0][:1] for name in derive_inputs(window)}))
+    values = [[[vector(window, names) for window in windows] for windows in e.rows] for e in found]
     truth = np.array([e.claim.supported for e in found], float)
     weight = np.array([e.weight for e in found])
     slope, bias = np.array([10.0 * (name == "coverage") for name in names]), 0.0
     for _ in range(ROUNDS):
         picked = []
         for sentences in values:
-            best = [max(places, key=lambda value: float(slope @ value)) for places in sentences]
+            best = [max(windows, key=lambda value: float(slope @ value)) for windows in sentences]
             picked.append(min(best, key=lambda value: float(slope @ value)))
-        bias, slope = by_sense(np.array(picked), truth, weight, names)
-    return Model(names, slope, bias)
+        bias, slope = fit_with_signs(np.array(picked), truth, weight, names)
+    return FittedModel(names, slope, bias)
 
 
-def by_sense(
+def fit_with_signs(
     x: NDArray[np.float64], y: NDArray[np.float64], weight: NDArray[np.float64], names: Sequence[str]
 ) -> tuple[float, NDArray[np.float64]]:
-    """A fit in which no difference speaks for a claim and no likeness against it: such weights are left out."""
+    """A fit without weights of the wrong sign: no difference counts for a claim, and no similarity against it."""
     used = np.ones(len(names), bool)
     while True:
         bias, found = logistic(x[:, used], y, weight, RIDGE)
         slope = np.zeros(len(names))
         slope[used] = found
-        wrong = np.array([sense(name) * value < 0 for name, value in zip(names, slope, strict=True)])
+        wrong = np.array([expected_sign(name) * value < 0 for name, value in zip(names, slope, strict=True)])
         if not wrong.any():
             return bias, slope
         used &= ~wrong
 
 
-def sense(name: str) -> int:
-    """Which way an input may count: for a claim, against it, or either."""
+def expected_sign(name: str) -> int:
+    """The sign that a weight must have: 1 for a claim, -1 against it, 0 for either."""
     if name in ("coverage", "coverage_anywhere", "aligned", "full") or name.startswith("likeness"):
         return 1
     return 0 if name in ("close", "few", "few_full", "low_close", "least_close") else -1
 
 
-def cross_validate(found: Sequence[Example]) -> dict[str, float]:
-    """Balanced accuracy of each set, judged by models that saw none of its documents."""
+def cross_validate(found: Sequence[WeightedClaim]) -> dict[str, float]:
+    """Balanced accuracy on each set, by models that were not fitted to the same documents."""
     groups = sorted({e.claim.group for e in found})
     random.Random(0).shuffle(groups)
     right: dict[tuple[str, bool], list[bool]] = {}

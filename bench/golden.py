@@ -1,4 +1,4 @@
-"""The sample book's golden questions, with the limits beside them."""
+"""The golden questions of the sample book, against their limits."""
 
 from __future__ import annotations
 
@@ -27,7 +27,8 @@ def main() -> None:
         holds = value >= limit if at_least else value <= limit
         sign = "at least" if at_least else "at most"
         print(f"golden, {label}: {value:.1%} ({sign} {limit:.0%}: {'holds' if holds else 'DOES NOT HOLD'})")
-    print(f"golden, selections judged right: {summary.selection_right:.1%}; key facts: {summary.facts_in_answers:.1%}")
+    print(f"golden, selections handled correctly: {summary.selection_right:.1%}")
+    print(f"golden, key facts in the answers: {summary.facts_in_answers:.1%}")
     print(f"golden, failed: {', '.join(o.golden.id for o in outcomes if not o.passed)}")
 
 

@@ -1,4 +1,4 @@
-"""What an ingest costs: against the bare model on the same chunks, in memory, and when little or nothing changed."""
+"""The cost of an ingest: compared with the bare model on the same chunks, in memory, and after small changes."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SCRATCH = CACHE / "ingest"
 
 
 def fresh(source: Path, name: str) -> dict:
-    """A whole ingest in a process of its own, with nothing cached: its report, seconds and peak memory."""
+    """An ingest in a process of its own, without a cache: its report, seconds and peak memory."""
     folder = SCRATCH / name
     shutil.rmtree(folder, ignore_errors=True)
     code = (
@@ -38,7 +38,7 @@ def fresh(source: Path, name: str) -> dict:
 
 
 def bare(source: Path) -> tuple[int, float]:
-    """The model alone on the same chunks, tokenised beforehand, in the arrangement that is fastest here."""
+    """The model alone on the same chunks, already tokenised, in the fastest batches."""
     embedder = LocalEmbedder(built_in_model())
     chunks = [
         c for d in read_source(str(source), "", 10**8).documents for c in chunk_document(d, embedder.count_tokens)
@@ -46,28 +46,28 @@ def bare(source: Path) -> tuple[int, float]:
     encodings = embedder._tokenizer.encode_batch([f"{c.context}\n{c.text}" for c in chunks])
     ids = [encoding.ids for encoding in encodings]
     batches = list(_batches([len(row) for row in ids]))
-    run_model(embedder._bulk, [ids[0]])
+    run_model(embedder._batch_session, [ids[0]])
     started = time.perf_counter()
     with ThreadPoolExecutor(embedder._threads) as pool:
-        for _ in pool.map(lambda batch: run_model(embedder._bulk, [ids[i] for i in batch]), batches):
+        for _ in pool.map(lambda batch: run_model(embedder._batch_session, [ids[i] for i in batch]), batches):
             pass
     return len(chunks), time.perf_counter() - started
 
 
-def against_the_model(name: str, source: Path) -> None:
+def compare_with_model(name: str, source: Path) -> None:
     before = bare(source)[1]
     report = fresh(source, name)
     chunks, after = bare(source)
     raw = chunks / ((before + after) / 2)
     ours = report["chunks"] / report["seconds"]
     print(
-        f"{name}: {chunks} chunks in {report['seconds']:.1f} s = {ours:.1f} a second; the bare model {raw:.1f};"
+        f"{name}: {chunks} chunks in {report['seconds']:.1f} s = {ours:.1f} per second; the bare model {raw:.1f};"
         f" ratio {ours / raw:.2f} (limit 0.85: {_verdict(ours / raw >= 0.85)});"
         f" peak memory {report['megabytes']:.0f} MB (limit 700: {_verdict(report['megabytes'] < 700)})"
     )
 
 
-def when_little_changed() -> None:
+def after_small_changes() -> None:
     source = SCRATCH / "book"
     shutil.rmtree(source, ignore_errors=True)
     shutil.copytree(ROOT / "book", source, ignore=shutil.ignore_patterns("node_modules", "build"))
@@ -96,8 +96,8 @@ def _verdict(holds: bool) -> str:
 
 
 def main() -> None:
-    when_little_changed()
-    against_the_model("The Rust Book", unpack("books/rust-book.tar.gz") / "src")
+    after_small_changes()
+    compare_with_model("The Rust Book", unpack("books/rust-book.tar.gz") / "src")
     print(f"(this process peaked at {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:.0f} MB)")
 
 

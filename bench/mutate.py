@@ -1,4 +1,4 @@
-"""Labelled claims made from a book's own sentences, to calibrate and measure the check of a claim against a passage."""
+"""Generates labelled claims from the sentences of a book, to fit and measure the verifier."""
 
 from __future__ import annotations
 
@@ -9,46 +9,47 @@ from dataclasses import dataclass
 from random import Random
 
 import glossator
-import mutate_false as false
-import mutate_true as true
 from common import CACHE
 from glossator.core.types import Chunk, Document
 from glossator.ingest.chunk import chunk_document
 from glossator.ingest.read import read_source
-from mutate_language import Corpus, Source, plain, shuffled
+from mutations import supported
+from mutations.corpus import Corpus, SourceSentence
+from mutations.english import plain, shuffled
+from mutations.unsupported import additions, entities, exchange, polarity, quantities
 
-MOST_PER_CHUNK = 3
-Mutation = Callable[[Source, Corpus, Random], Iterable[str]]
+MAX_PER_CHUNK = 3
+Mutation = Callable[[SourceSentence, Corpus, Random], Iterable[str]]
 UNSUPPORTED: tuple[Mutation, ...] = (
-    false.number,
-    false.unit,
-    false.negation,
-    false.modality,
-    false.entity,
-    false.entity_in_passage,
-    false.antonym,
-    false.quantifier,
-    false.exchange,
-    false.fabricated_clause,
-    false.elsewhere,
-    false.recombined,
+    quantities.number,
+    quantities.unit,
+    polarity.negation,
+    polarity.modality,
+    entities.entity,
+    entities.entity_in_passage,
+    polarity.antonym,
+    polarity.quantifier,
+    exchange.exchange,
+    additions.fabricated_clause,
+    additions.elsewhere,
+    additions.recombined,
 )
 SUPPORTED: tuple[Mutation, ...] = (
-    true.verbatim,
-    true.parenthesis,
-    true.merged,
-    true.clause,
-    true.synonym,
-    true.contraction,
-    true.reformatted,
-    true.markup,
-    true.lead,
-    true.connective,
+    supported.verbatim,
+    supported.parenthesis,
+    supported.merged,
+    supported.clause,
+    supported.synonym,
+    supported.contraction,
+    supported.reformatted,
+    supported.markup,
+    supported.lead,
+    supported.connective,
 )
 
 
 @dataclass(frozen=True)
-class Example:
+class MutatedClaim:
     """A claim, the passage to check it against, and whether the passage supports it."""
 
     kind: str
@@ -61,25 +62,27 @@ class Example:
 
 def examples(
     documents: Sequence[Document], chunks: Sequence[Chunk], seed: int = 0, per_kind: int = 150
-) -> list[Example]:
-    """Up to so many examples of each kind; the same seed gives the same ones."""
+) -> list[MutatedClaim]:
+    """Up to `per_kind` claims of each kind; the same seed gives the same claims."""
     known = {document.document_id for document in documents}
     corpus = Corpus([chunk for chunk in chunks if chunk.document_id in known])
     seen: set[str] = set()
-    found: list[Example] = []
+    found: list[MutatedClaim] = []
     for mutation in (*UNSUPPORTED, *SUPPORTED):
-        found += of_kind(mutation, corpus, Random(f"{seed} {mutation.__name__}"), per_kind, seen)
+        found += examples_of_kind(mutation, corpus, Random(f"{seed} {mutation.__name__}"), per_kind, seen)
     return found
 
 
-def of_kind(mutation: Mutation, corpus: Corpus, random: Random, per_kind: int, seen: set[str]) -> list[Example]:
-    """The first usable claim of each sentence, in random order, until there are enough."""
-    found: list[Example] = []
+def examples_of_kind(
+    mutation: Mutation, corpus: Corpus, random: Random, per_kind: int, seen: set[str]
+) -> list[MutatedClaim]:
+    """The first usable claim of each sentence, in random order, up to `per_kind`."""
+    found: list[MutatedClaim] = []
     in_chunk: Counter[str] = Counter()
     for source in shuffled(corpus.sources, random):
         if len(found) == per_kind:
             break
-        if in_chunk[source.chunk.chunk_id] == MOST_PER_CHUNK:
+        if in_chunk[source.chunk.chunk_id] == MAX_PER_CHUNK:
             continue
         claims = (claim for claim in mutation(source, corpus, random) if is_usable(mutation, source, claim, seen))
         if claim := next(iter(claims), None):
@@ -89,21 +92,21 @@ def of_kind(mutation: Mutation, corpus: Corpus, random: Random, per_kind: int, s
     return found
 
 
-def is_usable(mutation: Mutation, source: Source, claim: str, seen: set[str]) -> bool:
-    """New, unlike its sentence, and if it is to be unsupported, not in the passage anyway."""
-    if claim in seen or (claim == source.sentence) != (mutation is true.verbatim):
+def is_usable(mutation: Mutation, source: SourceSentence, claim: str, seen: set[str]) -> bool:
+    """Whether a claim is new, differs from its sentence and, if unsupported, is not in the passage."""
+    if claim in seen or (claim == source.sentence) != (mutation is supported.verbatim):
         return False
     return mutation in SUPPORTED or plain(claim) not in plain(source.chunk.text)
 
 
-def example(mutation: Mutation, source: Source, claim: str) -> Example:
-    sentence = f"{source.sentence} {source.following}" if mutation is true.merged else source.sentence
+def example(mutation: Mutation, source: SourceSentence, claim: str) -> MutatedClaim:
+    sentence = f"{source.sentence} {source.following}" if mutation is supported.merged else source.sentence
     kind, passage, group = mutation.__name__, source.chunk.text, source.chunk.chunk_id
-    return Example(kind, passage, sentence, claim, mutation in SUPPORTED, group)
+    return MutatedClaim(kind, passage, sentence, claim, mutation in SUPPORTED, group)
 
 
 def main() -> None:
-    """Print how many claims of each kind a book gives, and three of each; nothing is embedded for it."""
+    """Print the number of claims of each kind that a book gives, and three of each; nothing is embedded."""
     if len(sys.argv) != 2:
         raise SystemExit("usage: python bench/mutate.py BOOKDIR")
     documents = read_source(sys.argv[1], None, max_bytes=20_000_000).documents

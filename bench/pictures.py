@@ -1,6 +1,6 @@
-"""The pictures in the docs, made from the real thing: `python bench/pictures.py` with the sample book and a Chromium.
+"""Takes the screenshots in the docs: `python bench/pictures.py`, with the sample book and Chromium.
 
-Urdu needs a font that has its letters (on Debian: fonts-noto-core).
+Urdu needs a font with its letters (on Debian: fonts-noto-core).
 """
 
 from __future__ import annotations
@@ -51,14 +51,14 @@ def _ask(page: Page, question: str) -> None:
     page.locator("details.sources").last.wait_for()
 
 
-def _keep(page: Page, name: str) -> None:
+def _save(page: Page, name: str) -> None:
     page.wait_for_timeout(600)
     page.screenshot(path=PICTURES / f"{name}.png")
     page.close()
 
 
 def answer(browser: Browser) -> None:
-    """An answer, the card of a mark, and the cited words lit up on the page."""
+    """An answer, the card of a citation, and the quote highlighted on the page."""
     page = _page(browser, "/book/safety/safety", viewport=WIDE)
     page.locator(".launcher").click()
     _ask(page, "What are the stop categories?")
@@ -66,11 +66,11 @@ def answer(browser: Browser) -> None:
     page.wait_for_timeout(600)
     page.locator("h2").last.hover()
     page.locator("a.mark").nth(1).hover()
-    _keep(page, "answer")
+    _save(page, "answer")
 
 
 def selection(browser: Browser) -> None:
-    """A paragraph selected, and the button that asks about it."""
+    """A selected paragraph, and the button that asks about it."""
     page = _page(browser, "/book/body/inverse-kinematics", viewport=WIDE, color_scheme="dark")
     page.locator("article p").nth(1).select_text()
     page.get_by_role("button", name="Ask about this").click()
@@ -78,16 +78,16 @@ def selection(browser: Browser) -> None:
     page.keyboard.press("Enter")
     page.get_by_text("From your selection").wait_for()
     page.locator("article p").nth(1).select_text()
-    _keep(page, "selection")
+    _save(page, "selection")
 
 
 def phone(browser: Browser) -> None:
-    """The sheet on a phone, in Urdu."""
+    """The chat on a phone, in Urdu."""
     page = _page(browser, "/book/body/inverse-kinematics", viewport=PHONE, device_scale_factor=2)
     page.evaluate("document.querySelector('glossator-chat').lang = 'ur'")
     page.get_by_role("button", name="کتاب سے پوچھیں").click()
     _ask(page, "What is inverse kinematics?")
-    _keep(page, "phone")
+    _save(page, "phone")
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
-"""What remembering costs: CPU a turn, many conversations at once, and a table with 100,000 exchanges in it.
+"""The cost of storing conversations: CPU per turn, many conversations at once, and a table of 100,000 exchanges.
 
-A turn here is what the records do in one: take a place, read the last five exchanges, store the new one with its
-receipt. Between the two halves a model would write; up to `WRITING` seconds stand for it where that is said.
+A turn here is the database's part of one: begin it, read the last five exchanges, store the new one with its receipt.
+In between, a model would write; up to `WRITING_SECONDS` simulate that where it is said.
 """
 
 from __future__ import annotations
@@ -21,25 +21,24 @@ import sqlalchemy as sa
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "tests" / "support"))
 
-from glossator.core.answers import Answer, Citation, Mode, Sentence, Status  # noqa: E402
+from glossator.core.answers import Answer, Citation, Mode, Sentence, Status, Verdict  # noqa: E402
 from glossator.core.conversations import session_key  # noqa: E402
 from glossator.core.question import Question  # noqa: E402
 from glossator.core.receipts import Receipt  # noqa: E402
-from glossator.core.types import Verdict  # noqa: E402
 from glossator.pipeline.receipts import make_receipt  # noqa: E402
 from glossator.store.records.database import Database, database_url  # noqa: E402
-from glossator.store.records.record_store import Records  # noqa: E402
+from glossator.store.records.record_store import RecordStore  # noqa: E402
 from glossator.store.records.schema import conversations  # noqa: E402
 from postgres import running_postgres  # noqa: E402
 
-WRITING = 1.5
+WRITING_SECONDS = 1.5
 SESSIONS, TURNS = 50, 20
 ROWS = 100_000
 TEXT = "The zero-moment point is the point on the ground about which the moment of gravity and inertia vanishes. "
 
 
 def receipt_for(question: str) -> Receipt:
-    """An answer of usual size: four sentences, each cited and judged."""
+    """An answer of usual size: four sentences, each with a citation and a verdict."""
     verdict = Verdict(Status.SUPPORTED, True, 0.97, None)
     sentences = tuple(Sentence(TEXT, (number,), verdict) for number in range(1, 5))
     citations = tuple(
@@ -49,25 +48,25 @@ def receipt_for(question: str) -> Receipt:
         for number in range(1, 5)
     )
     answer = Answer(TEXT * 4, sentences, citations, False, Mode.FULL, 0.9, "")
-    made = "2026-01-02T03:04:05+00:00"
+    created = "2026-01-02T03:04:05+00:00"
     return make_receipt(
-        question, answer, (), made, generation=1, corpus_hash="c", embedder="e", answerer="extractive", verifier="v"
+        question, answer, (), created, generation=1, corpus_hash="c", embedder="e", answerer="extractive", verifier="v"
     )
 
 
-async def turn(records: Records, session: str, receipt: Receipt, writing: float = 0.0) -> float:
-    """Seconds that the records took of one turn."""
+async def turn(records: RecordStore, session: str, receipt: Receipt, writing: float = 0.0) -> float:
+    """Seconds that the database took for one turn."""
     request, key = Question(receipt.question), session_key(session)
     started = time.perf_counter()
-    mine = await records.begin(key, request)
-    taken = time.perf_counter() - started
+    begun = await records.begin_turn(key, request)
+    elapsed = time.perf_counter() - started
     await asyncio.sleep(writing * random.uniform(1 / 3, 1))
     started = time.perf_counter()
-    await records.finish(mine, request, receipt)
-    return taken + time.perf_counter() - started
+    await records.finish_turn(begun, request, receipt)
+    return elapsed + time.perf_counter() - started
 
 
-async def cpu(records: Records, limit: float, name: str) -> None:
+async def cpu(records: RecordStore, limit: float, name: str) -> None:
     receipts = [receipt_for(f"What is {number}?") for number in range(300)]
     for receipt in receipts[:20]:
         await turn(records, "cpu", receipt)
@@ -75,11 +74,11 @@ async def cpu(records: Records, limit: float, name: str) -> None:
     for receipt in receipts[20:]:
         await turn(records, "cpu", receipt)
     spent = 1000 * (time.process_time() - started) / len(receipts[20:])
-    print(f"{name}: {spent:.2f} ms CPU a turn (limit {limit:.0f} ms: {'holds' if spent <= limit else 'FAILS'})")
+    print(f"{name}: {spent:.2f} ms CPU per turn (limit {limit:.0f} ms: {'holds' if spent <= limit else 'FAILS'})")
 
 
-async def many(records: Records, name: str, writing: float, limit: float | None) -> None:
-    """The records' own time in each turn, one conversation alone and then fifty at once."""
+async def many(records: RecordStore, name: str, writing: float, limit: float | None) -> None:
+    """The database's time in each turn: one conversation alone, then fifty at once."""
 
     async def talk(session: str) -> list[float]:
         await asyncio.sleep(writing * random.random())
@@ -94,13 +93,13 @@ async def many(records: Records, name: str, writing: float, limit: float | None)
     print(
         f"{name}: {SESSIONS} conversations x {TURNS} turns, up to {writing:.1f} s of writing in each:"
         f" no error, {rate:.0f} turns/s;"
-        f" p95 of the records' part {1000 * together:.1f} ms, alone {1000 * alone:.1f} ms,"
+        f" p95 of the database's part {1000 * together:.1f} ms, alone {1000 * alone:.1f} ms,"
         f" ratio {together / alone:.1f}{verdict}"
     )
 
 
-async def history(records: Records, other: Records, name: str) -> None:
-    """Reading one conversation, alone in its database and among those of others; in turns, for machines are noisy."""
+async def history(records: RecordStore, other: RecordStore, name: str) -> None:
+    """Reading one conversation, alone in its database and among others; alternating, as machines are noisy."""
     for each in (records, other):
         for number in range(20):
             await turn(each, "mine", receipt_for(f"What is {number}?"))
@@ -117,13 +116,13 @@ async def history(records: Records, other: Records, name: str) -> None:
     )
 
 
-async def reading(records: Records) -> float:
+async def reading(records: RecordStore) -> float:
     started = time.perf_counter()
     await records.history(session_key("mine"), 20)
     return time.perf_counter() - started
 
 
-async def fill(records: Records) -> None:
+async def fill(records: RecordStore) -> None:
     """Copies of one exchange in a thousand other conversations."""
     for number in range(1000):
         await turn(records, f"other-{number}", receipt_for("Again?"))
@@ -141,9 +140,9 @@ def p95(times: Sequence[float]) -> float:
 
 
 async def measure(name: str, urls: tuple[str, str], folder: Path, limit: float) -> None:
-    records, other = (Records(Database(database_url(url, folder / str(n)))) for n, url in enumerate(urls))
+    records, other = (RecordStore(Database(database_url(url, folder / str(n)))) for n, url in enumerate(urls))
     await cpu(records, limit, name)
-    await many(records, name, WRITING, 4)
+    await many(records, name, WRITING_SECONDS, 4)
     await many(records, name, 0.0, None)
     await history(records, other, name)
     await records.close()
@@ -154,7 +153,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         asyncio.run(measure("SQLite", ("", ""), Path(folder), 5))
         with running_postgres() as server:
-            os.sync()  # what SQLite has written is not to be waited for here
+            os.sync()  # do not wait here for what SQLite has written
             asyncio.run(measure("Postgres", (server.create("filled"), server.create("bare")), Path(folder), 8))
 
 

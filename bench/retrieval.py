@@ -1,4 +1,4 @@
-"""Retrieval quality: words alone, meaning alone, both by reciprocal ranks, and ours; on four labelled sets."""
+"""Retrieval quality on four labelled sets: keywords, dense vectors, both fused by reciprocal rank, and ours."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from common import CACHE, SETS, answers, indexed, ndcg, questions, unique, unpack
-from glossator import retrieve as stage
+from glossator.core.question import Question
 from glossator.core.types import Chunk, Filters
 from glossator.facade import Book
+from glossator.retrieve import retrieve
 
 Ranking = Callable[[Book, str], list[Chunk]]
 DEPTH = 60
@@ -29,35 +30,36 @@ def _by(book: Book, question: str, score: Callable) -> list[Chunk]:
     return book.engine.generation().index.chunks([h.id for h in best[:DEPTH]])
 
 
-def words(book: Book, question: str) -> list[Chunk]:
+def keywords(book: Book, question: str) -> list[Chunk]:
     return _by(book, question, lambda hit: hit.sparse)
 
 
-def meaning(book: Book, question: str) -> list[Chunk]:
+def dense(book: Book, question: str) -> list[Chunk]:
     return _by(book, question, lambda hit: hit.dense)
 
 
-def reciprocal(book: Book, question: str) -> list[Chunk]:
+def reciprocal_rank(book: Book, question: str) -> list[Chunk]:
     _, hits = _hits(book, question)
     scores: dict[int, float] = {}
     for name in ("dense", "sparse"):
         ranked = sorted((h for h in hits if getattr(h, name) is not None), key=lambda h: -getattr(h, name))
-        for place, hit in enumerate(ranked):
-            scores[hit.id] = scores.get(hit.id, 0.0) + 1 / (61 + place)
+        for rank, hit in enumerate(ranked):
+            scores[hit.id] = scores.get(hit.id, 0.0) + 1 / (61 + rank)
     best = sorted(scores, key=lambda i: (-scores[i], i))[:DEPTH]
     return book.engine.generation().index.chunks(best)
 
 
 def ours(book: Book, question: str) -> list[Chunk]:
     generation = book.engine.generation()
-    found = stage.retrieve(book.engine.embedder, generation.index, generation.documents, question, DEPTH, Filters(), 0)
-    return [item.chunk for item in found.found]
+    asked = Question(question, top_k=DEPTH)
+    found = retrieve(book.engine.embedder, generation.index, generation.documents, asked, 0)
+    return [item.chunk for item in found.chunks]
 
 
 RANKINGS: dict[str, Ranking] = {
-    "words (BM25)": words,
-    "meaning (bge)": meaning,
-    "both, by RRF": reciprocal,
+    "words (BM25)": keywords,
+    "meaning (bge)": dense,
+    "both, by RRF": reciprocal_rank,
     "Glossator": ours,
 }
 
@@ -103,7 +105,7 @@ def cranfield() -> dict[str, tuple[str, float]]:
 
 
 def spans() -> dict[str, tuple[str, float]]:
-    """Share of the gold spans' characters in the top five chunks."""
+    """The share of the gold spans' characters in the top five chunks."""
     folder = next(unpack("chunking_evaluation.tgz").rglob("questions_df.csv")).parent
     corpus = CACHE / "chunking-corpus"
     corpus.mkdir(parents=True, exist_ok=True)
@@ -125,7 +127,7 @@ def spans() -> dict[str, tuple[str, float]]:
 
 
 def _letters(text: str) -> tuple[str, list[int]]:
-    """The letters of a text and where each one stands: gold spans are given in the raw file's white space."""
+    """The letters of a text and their offsets: gold spans use the raw file's white space."""
     places = [i for i, character in enumerate(text) if re.match(r"\w", character)]
     return "".join(text[i] for i in places), places
 

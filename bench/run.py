@@ -1,4 +1,4 @@
-"""`make bench`: every number in the docs, one script after the other, so that nothing else runs while one measures."""
+"""`make bench`: every number in the docs; runs one script at a time, so that none disturbs another."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a search costs beside the query embedding, at 1,000 and 10,000 chunks."""
+"""The cost of a search without the query embedding, at 1,000 and 10,000 chunks."""
 
 from __future__ import annotations
 
@@ -10,18 +10,19 @@ from dataclasses import replace
 import numpy as np
 
 from common import CACHE, SETS, indexed, questions, unpack
-from glossator.core.ports import silent
-from glossator.core.types import Document, Embedding, Filters
+from glossator.core.ports import no_progress
+from glossator.core.question import Question
+from glossator.core.types import Document, Embedding
 from glossator.embed.cache import EmbeddingCache, embed_with_cache
 from glossator.ingest.chunk import chunk_document
 from glossator.retrieve import retrieve
-from glossator.store.index.generations import FORMAT, Generations, Manifest, now
+from glossator.store.index.generations import FORMAT, Generations, Manifest, timestamp
 
 LIMITS = {1_000: 3.0, 10_000: 6.0}
 
 
-class Remembering:
-    """An embedder whose query vectors are at hand, so that only the rest is timed."""
+class CachedEmbedder:
+    """An embedder with precomputed query vectors, so that only the rest is timed."""
 
     def __init__(self, embedder, asked):
         self._embedder = embedder
@@ -33,12 +34,12 @@ class Remembering:
 
 
 def grown(book, size):
-    """So many chunks: the real ones, then copies of them with a little noise in the vectors."""
+    """`size` chunks: the real ones, then copies with a little noise in their vectors."""
     embedder = book.engine.embedder
     documents = book.documents()
     chunks = [c for d in documents for c in chunk_document(d, embedder.count_tokens)]
     with EmbeddingCache(book.engine.settings.data_dir / "cache" / "embeddings.sqlite") as cache:
-        embeddings, _ = embed_with_cache(embedder, cache, chunks, 1, silent)
+        embeddings, _ = embed_with_cache(embedder, cache, chunks, 1, no_progress)
     rng = np.random.default_rng(0)
     out_chunks, out_embeddings = [], []
     for number in range(size):
@@ -56,16 +57,16 @@ def measure(book, size):
     generations = Generations(folder)
     embedder = book.engine.embedder
     chunks, embeddings = grown(book, size)
-    with generations.ingesting():
-        manifest = Manifest(1, FORMAT, embedder.fingerprint, 1, "bench", embedder.dimension, size, now(), ())
+    with generations.ingest_lock():
+        manifest = Manifest(1, FORMAT, embedder.fingerprint, 1, "bench", embedder.dimension, size, timestamp(), ())
         generations.build(manifest, [Document("d", "", "", (), "", (), "")], chunks, embeddings)
     opened = generations.open(embedder.fingerprint)
     asked = [q["question"] for q in questions(SETS / "rust.jsonl")][:100]
-    quick = Remembering(embedder, asked)
+    cached = CachedEmbedder(embedder, asked)
     times = []
     for question in asked[:10] + asked:
         started = time.perf_counter()
-        retrieve(quick, opened.index, opened.documents, question, 5, Filters(), 1)
+        retrieve(cached, opened.index, opened.documents, Question(question), 1)
         times.append(1000 * (time.perf_counter() - started))
     opened.close()
     embed = []

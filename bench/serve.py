@@ -1,8 +1,8 @@
-"""The server under load, beside what its own embedding model can do in the same run.
+"""The server under load, compared with the rate of its embedding model in the same run.
 
-50 clients ask, each again as soon as it has its answer; answers are kept in memory only where that is measured. The
-load comes from a process of its own on the same two cores. `--soak MINUTES` holds half of the peak rate for so long and
-draws memory and open files.
+50 clients ask, each again as soon as it has its answer; the answer cache is off except where it is measured. The load
+comes from a process of its own on the same two cores. `--soak MINUTES` keeps half of the peak rate for that time and
+plots memory and open files.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ PICTURE = ROOT / "docs" / "pictures" / "soak.svg"
 
 @dataclass(frozen=True)
 class Load:
-    """What clients saw."""
+    """The results of the clients."""
 
     seconds: float
     times: list[float]
@@ -51,9 +51,11 @@ class Load:
 
 def body(question: str) -> bytes:
     """A request of the ask door."""
-    said = json.dumps({"question": question}).encode()
-    head = f"POST /ask HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\nContent-Length: {len(said)}\r\n"
-    return head.encode() + b"\r\n" + said
+    content = json.dumps({"question": question}).encode()
+    head = (
+        f"POST /ask HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\nContent-Length: {len(content)}\r\n"
+    )
+    return head.encode() + b"\r\n" + content
 
 
 async def one(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, request: bytes) -> bool:
@@ -61,15 +63,15 @@ async def one(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, reques
     writer.write(request)
     head = await reader.readuntil(b"\r\n\r\n")
     length = int(head.lower().split(b"content-length:")[1].split(b"\r\n")[0])
-    said = await reader.readexactly(length)
-    return head.startswith(b"HTTP/1.1 200") and b'"answer"' in said
+    content = await reader.readexactly(length)
+    return head.startswith(b"HTTP/1.1 200") and b'"answer"' in content
 
 
-async def clients(port: int, asked: list[str], count: int, seconds: float, most: int, pause: float = 0.0) -> Load:
-    """`count` clients, each asking when it has its answer; `pause` keeps them to a rate."""
+async def clients(port: int, asked: list[str], count: int, seconds: float, limit: int, interval: float = 0.0) -> Load:
+    """`count` clients, each asking again when it has its answer; `interval` limits their rate."""
     times: list[float] = []
     errors = 0
-    turn = iter(range(most))
+    turn = iter(range(limit))
     started = time.perf_counter()
 
     async def client() -> None:
@@ -79,29 +81,29 @@ async def clients(port: int, asked: list[str], count: int, seconds: float, most:
             began = time.perf_counter()
             errors += not await one(reader, writer, body(asked[number % len(asked)]))
             times.append(time.perf_counter() - began)
-            if pause:
-                await asyncio.sleep(max(0.0, pause - (time.perf_counter() - began)))
+            if interval:
+                await asyncio.sleep(max(0.0, interval - (time.perf_counter() - began)))
         writer.close()
 
     await asyncio.gather(*(client() for _ in range(count)))
     return Load(time.perf_counter() - started, times, errors)
 
 
-def load(port: int, asked: list[str], count: int, seconds: float, most: int = 10**9, pause: float = 0.0) -> Load:
-    """The load, from another process."""
+def load(port: int, asked: list[str], count: int, seconds: float, limit: int = 10**9, interval: float = 0.0) -> Load:
+    """Run the load in another process."""
     with ProcessPoolExecutor(1) as pool:
-        return pool.submit(_run, port, asked, count, seconds, most, pause).result()
+        return pool.submit(_run, port, asked, count, seconds, limit, interval).result()
 
 
-def _run(port: int, asked: list[str], count: int, seconds: float, most: int, pause: float) -> Load:
+def _run(port: int, asked: list[str], count: int, seconds: float, limit: int, interval: float) -> Load:
     import uvloop
 
-    return uvloop.run(clients(port, asked, count, seconds, most, pause))
+    return uvloop.run(clients(port, asked, count, seconds, limit, interval))
 
 
 @contextmanager
 def server(data: Path, port: int, **settings: str) -> Iterator[tuple[int, float]]:
-    """A server of its own process: its pid, and the seconds until it was ready."""
+    """A server process: its pid, and the seconds until it was ready."""
     environment = os.environ | {f"GLOSSATOR_{name.upper()}": value for name, value in settings.items()}
     command = [
         str(Path(sys.executable).with_name("glossator")),
@@ -139,7 +141,7 @@ def _ready(port: int) -> bool:
 
 
 def memory(pid: int) -> float:
-    """Megabytes that a process has in memory."""
+    """Resident memory of a process in megabytes."""
     pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
     return pages * os.sysconf("SC_PAGE_SIZE") / 1e6
 
@@ -148,14 +150,14 @@ def files(pid: int) -> int:
     return sum(1 for _ in Path(f"/proc/{pid}/fd").iterdir())
 
 
-def asked_by_people(count: int) -> list[str]:
-    """Questions of the book's set in any order; some of them the book does not answer."""
+def random_questions(count: int) -> list[str]:
+    """Questions of the book's set in random order, some of them out of scope."""
     return random.Random(0).choices([row["question"] for row in questions(SETS / "book.jsonl")], k=count)
 
 
 def raw_rates(data: Path, asked: list[str], seconds: float = 8.0) -> tuple[float, float]:
-    """Questions a second that the bare embedding model does in one process: one after another, and at its best with
-    two or four at once."""
+    """Questions per second of the bare embedding model in one process: sequentially, and the best of one, two and four
+    threads."""
     code = (
         "import sys, time, json\n"
         "from concurrent.futures import ThreadPoolExecutor\n"
@@ -190,17 +192,17 @@ def main() -> None:
     options = parser.parse_args()
     indexed("sample", ROOT / "book").close()
     data = CACHE / "index" / "sample"
-    asked = asked_by_people(60_000)
+    asked = random_questions(60_000)
     alone, together = raw_rates(data, asked)
-    print(f"the bare model embeds {alone:.0f} questions a second one after another, {together:.0f} several at once")
+    print(f"the bare model embeds {alone:.0f} questions per second sequentially, {together:.0f} concurrently")
     with server(data, options.port, cache_answers="0") as (pid, ready):
         print(f"ready {ready:.2f} s after the start (limit 2 s)")
         load(options.port, asked, CLIENTS, 3.0)
         found = load(options.port, asked[1000:], CLIENTS, SECONDS)
         limit = 1.5 * CLIENTS / found.rate
         print(
-            f"{CLIENTS} clients, cache off: {found.rate:.1f} answers a second,"
-            f" {found.rate / alone:.2f} of the bare model's one after another (limit 0.60),"
+            f"{CLIENTS} clients, cache off: {found.rate:.1f} answers per second,"
+            f" {found.rate / alone:.2f} of the bare model's sequential rate (limit 0.60),"
             f" {found.rate / together:.2f} of its best;"
             f" p95 {found.p95:.2f} s (limit {limit:.2f} s); errors {found.errors}"
         )
@@ -211,7 +213,8 @@ def main() -> None:
         few = asked[:100]
         load(options.port, few, CLIENTS, 5.0)
         found = load(options.port, few, CLIENTS, SECONDS)
-        print(f"{CLIENTS} clients, from memory: {found.rate:.0f} answers a second (limit 1000); errors {found.errors}")
+        rate = f"{found.rate:.0f} answers per second"
+        print(f"{CLIENTS} clients, from the cache: {rate} (limit 1000); errors {found.errors}")
     with server(data, options.port, cache_answers="0") as (pid, _):
         load(options.port, asked, CLIENTS, 600.0, 2000)
         first = memory(pid)
@@ -220,34 +223,34 @@ def main() -> None:
 
 
 def soak(port: int, pid: int, asked: list[str], rate: float, minutes: float) -> None:
-    """Half of the peak for a while: memory and open files every five seconds."""
+    """Half of the peak rate for a while: measures memory and open files every five seconds."""
     few = max(2, CLIENTS // 5)
-    seen: list[tuple[float, float, int]] = []
+    samples: list[tuple[float, float, int]] = []
     started = time.perf_counter()
     with ProcessPoolExecutor(1) as pool:
         running = pool.submit(_run, port, asked, few, 60 * minutes, 10**9, few / rate)
         while not running.done():
-            seen.append((time.perf_counter() - started, memory(pid), files(pid)))
+            samples.append((time.perf_counter() - started, memory(pid), files(pid)))
             time.sleep(5)
         found = running.result()
-    half = seen[len(seen) // 2 :]
+    half = samples[len(samples) // 2 :]
     grown = half[-1][1] - half[0][1]
     print(
-        f"{minutes:g} minutes at {found.rate:.0f} answers a second ({len(found.times):,}, {found.errors} errors),"
-        f" memory {min(m for _, m, _ in seen):.0f} to {max(m for _, m, _ in seen):.0f} MB,"
+        f"{minutes:g} minutes at {found.rate:.0f} answers per second ({len(found.times):,}, {found.errors} errors),"
+        f" memory {min(m for _, m, _ in samples):.0f} to {max(m for _, m, _ in samples):.0f} MB,"
         f" {grown:+.1f} MB in the second half;"
-        f" open files {min(f for *_, f in seen)} to {max(f for *_, f in seen)}"
+        f" open files {min(f for *_, f in samples)} to {max(f for *_, f in samples)}"
     )
-    PICTURE.write_text(picture(seen), "utf-8")
-    print(f"drawn in {PICTURE.relative_to(ROOT)}")
+    PICTURE.write_text(picture(samples), "utf-8")
+    print(f"plot written to {PICTURE.relative_to(ROOT)}")
 
 
-def picture(seen: list[tuple[float, float, int]]) -> str:
+def picture(samples: list[tuple[float, float, int]]) -> str:
     """Memory and open files over time, as SVG."""
-    end = seen[-1][0]
+    end = samples[-1][0]
     rows = [
-        ("memory, MB", [m for _, m, _ in seen], 500.0, "#1f6feb", 20),
-        ("open files", [float(f) for *_, f in seen], 50.0, "#8250df", 170),
+        ("memory, MB", [m for _, m, _ in samples], 500.0, "#1f6feb", 20),
+        ("open files", [float(f) for *_, f in samples], 50.0, "#8250df", 170),
     ]
     parts = [
         '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 720 320" font-family="sans-serif" font-size="12">',
@@ -256,7 +259,7 @@ def picture(seen: list[tuple[float, float, int]]) -> str:
     for name, values, top, colour, y in rows:
         points = " ".join(
             f"{60 + 640 * at / end:.1f},{y + 120 - 120 * min(value / top, 1.0):.1f}"
-            for (at, *_), value in zip(seen, values, strict=True)
+            for (at, *_), value in zip(samples, values, strict=True)
         )
         parts += [
             f'<line x1="60" y1="{y + 120}" x2="700" y2="{y + 120}" stroke="#999"/>',

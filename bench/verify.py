@@ -1,8 +1,8 @@
-"""What the verifier catches and what it lets pass, per set and per kind, beside two baselines; and what it costs.
+"""Measures the accuracy of the verifier, by set and kind, against two baselines; and its speed.
 
-The sample book takes no part in the fit: its generated mutations, the claims written about it by hand, and the second
-half of the set in other languages are measured with the shipped weights. WiCE, BEGIN and SummEdits are people's labels;
-the shipped weights saw the first two (bench/fit_verifier.py prints those cross-validated).
+The sample book is not used for fitting: its mutations, the claims written about it by hand, and the second half of the
+multilingual set are measured with the shipped weights. WiCE, BEGIN and SummEdits are labelled by people; the shipped
+weights were fitted to the first two (bench/fit_verifier.py prints cross-validated numbers for those).
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from collections import defaultdict
 from collections.abc import Callable, Sequence
 
 import claims as sets
-from glossator.core.thresholds import SHOWN
+from glossator.core.thresholds import SHOWN, SUPPORTED
 from glossator.embed.colbert import ColbertEncoder
-from glossator.verification.judge import SUPPORTED, Verifier
+from glossator.verification.judge import Verifier
 from glossator.verification.model import score
 
 Rows = sets.Rows
@@ -42,30 +42,32 @@ REWRITES = frozenset(
     }
 )
 COVERED = 0.8
-"""Share of content words at which the baselines call a claim supported."""
+"""Minimum share of content words for a claim to be supported, in the baselines."""
 
 
 def by_coverage(rows: Rows) -> bool:
-    return all(max(place["coverage"] for place in places) >= COVERED for places in rows)
+    return all(max(window["coverage"] for window in windows) >= COVERED for windows in rows)
 
 
 def by_rules(rows: Rows) -> bool:
-    def good(place: dict[str, float]) -> bool:
+    def good(window: dict[str, float]) -> bool:
         wrong = ("number", "unit", "number_absent", "negation_added", "negation_dropped")
-        return place["coverage"] >= COVERED and not any(place[name] for name in wrong)
+        return window["coverage"] >= COVERED and not any(window[name] for name in wrong)
 
-    return all(any(good(place) for place in places) for places in rows)
+    return all(any(good(window) for window in windows) for windows in rows)
 
 
 def by_model(rows: Rows) -> bool:
-    return all(max(score(place) for place in places) >= SUPPORTED for places in rows)
+    return all(max(score(window) for window in windows) >= SUPPORTED for windows in rows)
 
 
 JUDGES: dict[str, Judge] = {"coverage": by_coverage, "+ numbers, negation": by_rules, "Glossator": by_model}
 
 
-def table(title: str, claims: Sequence[sets.Claim], rows: Sequence[Rows], limits: dict[str, float]) -> None:
-    """Share judged right for each kind, by each judge."""
+def report_kinds(
+    title: str, claims: Sequence[sets.LabelledClaim], rows: Sequence[Rows], limits: dict[str, float]
+) -> None:
+    """Print the share of correct verdicts for each kind, by each judge."""
     right: dict[tuple[bool, str], dict[str, list[bool]]] = defaultdict(lambda: defaultdict(list))
     for claim, row in zip(claims, rows, strict=True):
         for name, judge in JUDGES.items():
@@ -87,18 +89,18 @@ def table(title: str, claims: Sequence[sets.Claim], rows: Sequence[Rows], limits
         )
 
 
-def at_the_gate(claims: Sequence[sets.Claim], rows: Sequence[Rows]) -> None:
-    """What passes the bar of the strict gate, which is higher than that of a verdict."""
+def report_gate(claims: Sequence[sets.LabelledClaim], rows: Sequence[Rows]) -> None:
+    """Print the share that passes the strict gate, whose threshold is higher than that of a verdict."""
     passes: dict[str, list[bool]] = defaultdict(list)
     for claim, row in zip(claims, rows, strict=True):
         kind = "light rewrites" if claim.kind in REWRITES else "verbatim" if claim.supported else "false claims"
-        passes[kind].append(bool(row) and all(max(score(place) for place in places) >= SHOWN for places in row))
+        passes[kind].append(bool(row) and all(max(score(window) for window in windows) >= SHOWN for windows in row))
     shares = ", ".join(f"{kind} {statistics.mean(found):.1%}" for kind, found in passes.items())
     print(f"pass the strict gate (score at least {SHOWN}): {shares}")
 
 
-def balanced(title: str, claims: Sequence[sets.Claim], rows: Sequence[Rows]) -> None:
-    """Mean of the shares judged right among supported and among unsupported claims."""
+def report_balanced_accuracy(title: str, claims: Sequence[sets.LabelledClaim], rows: Sequence[Rows]) -> None:
+    """Print the mean of the accuracy on supported and on unsupported claims."""
     shares = []
     for judge in JUDGES.values():
         sides = {
@@ -111,8 +113,8 @@ def balanced(title: str, claims: Sequence[sets.Claim], rows: Sequence[Rows]) -> 
     print(f"| {title} | {len(claims)} | " + " | ".join(f"{share:.1%}" for share in shares) + " |")
 
 
-def cost(claims: Sequence[sets.Claim]) -> None:
-    """Milliseconds a claim once its passages are prepared, without and with the token model."""
+def report_cost(claims: Sequence[sets.LabelledClaim]) -> None:
+    """Print the milliseconds per claim with prepared passages, without and with the token model."""
     for title, verifier, limit in (
         ("words alone", Verifier(), 2),
         ("with the token model", Verifier(ColbertEncoder()), 40),
@@ -134,18 +136,20 @@ def main() -> None:
     made = sets.mutations("book", 150)
     limits = LIMITS | {"light rewrites, all": 0.90}
     rows = sets.features("book", made, verifier)
-    table("mutations of the sample book", made, rows, limits)
-    at_the_gate(made, rows)
+    report_kinds("mutations of the sample book", made, rows, limits)
+    report_gate(made, rows)
     written = sets.by_hand("claims_book")
-    table("claims about the sample book, by hand", written, sets.features("hand", written, verifier), {})
+    report_kinds("claims about the sample book, by hand", written, sets.features("hand", written, verifier), {})
     spoken = sets.by_hand("claims_languages", "test")
     kinds = {f"{language} {kind}": 0.9 for language in ("ar", "de", "es", "ur") for kind in ("number", "negation")}
     kinds |= {f"{language} rewrite": 0.8 for language in ("ar", "de", "es", "ur")}
-    table("four languages, the half not fitted to", spoken, sets.features("languages-test", spoken, verifier), kinds)
+    report_kinds(
+        "four languages, the half not fitted to", spoken, sets.features("languages-test", spoken, verifier), kinds
+    )
     print("\n| balanced accuracy | claims | " + " | ".join(JUDGES) + " |\n|---|---|---|---|---|")
     for name, claims in (("wice", sets.wice()), ("begin", sets.begin()), ("summedits", sets.summedits(400))):
-        balanced(name, claims, sets.features(name, claims, verifier))
-    cost([claim for claim in made if claim.kind != "verbatim"][::20])
+        report_balanced_accuracy(name, claims, sets.features(name, claims, verifier))
+    report_cost([claim for claim in made if claim.kind != "verbatim"][::20])
 
 
 if __name__ == "__main__":

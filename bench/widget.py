@@ -1,4 +1,4 @@
-"""The chat in Chromium, against a server of its own process that answers with the book's own sentences."""
+"""The chat widget in Chromium, against a server process that answers with quotes."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ SCROLL = """
 
 @contextmanager
 def chromium() -> Iterator[Browser]:
-    """The browser, where there is one."""
+    """The browser, if it is installed."""
     program = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
     if program is None:
         raise SystemExit("Chromium is not installed (on Debian: apt install chromium).")
@@ -76,17 +76,17 @@ def chromium() -> Iterator[Browser]:
 
 @contextmanager
 def traced(browser: Browser, page: Page) -> Iterator[list[Event]]:
-    """What the page's main thread does meanwhile: what lies within something else of the list is left out."""
+    """The trace events of the page's main thread, in order."""
     found: list[Event] = []
     browser.start_tracing(page=page, categories=["devtools.timeline", "toplevel", "v8"])
     yield found
-    told = json.loads(browser.stop_tracing())["traceEvents"]
-    main = {event["tid"] for event in told if event.get("args", {}).get("name") == "CrRendererMain"}
-    found += sorted((e for e in told if e.get("ph") == "X" and e["tid"] in main), key=lambda event: event["ts"])
+    events = json.loads(browser.stop_tracing())["traceEvents"]
+    main = {event["tid"] for event in events if event.get("args", {}).get("name") == "CrRendererMain"}
+    found += sorted((e for e in events if e.get("ph") == "X" and e["tid"] in main), key=lambda event: event["ts"])
 
 
 def processor_times(events: list[Event], kind: Callable[[Event], bool]) -> list[float]:
-    """Milliseconds that the processor spent on events of a kind, without those within one another."""
+    """CPU milliseconds of events of a kind; nested events count once."""
     times, end = [], 0.0
     for event in filter(kind, events):
         if event["ts"] >= end:
@@ -96,7 +96,7 @@ def processor_times(events: list[Event], kind: Callable[[Event], bool]) -> list[
 
 
 def is_script(event: Event) -> bool:
-    """Whether the script did it; the module is the only one of the page, and its evaluation does not name it."""
+    """Whether the widget's script caused it; module evaluation has no name, but the page has no other module."""
     return event["name"] == "v8.evaluateModule" or "/widget.js" in json.dumps(event.get("args"))
 
 
@@ -104,39 +104,39 @@ def is_task(event: Event) -> bool:
     return str(event["name"]).endswith("RunTask")
 
 
-def script_time(browser: Browser, address: str) -> float:
-    """Milliseconds of the main thread for reading and running the script, its element made and shown included."""
+def script_time(browser: Browser, url: str) -> float:
+    """Main-thread milliseconds to parse and run the script, including creating and showing the element."""
     page = browser.new_context().new_page()
     with traced(browser, page) as events:
-        page.goto(address)
+        page.goto(url)
         page.locator("glossator-chat .launcher").wait_for()
     page.context.close()
     return sum(processor_times(events, is_script))
 
 
-def new_page(browser: Browser, address: str, session: str = "") -> Page:
-    """A page whose chat will be open, with an earlier conversation where one is named."""
+def new_page(browser: Browser, url: str, session: str = "") -> Page:
+    """A page whose chat will be open, optionally with an earlier conversation."""
     page = browser.new_context(viewport={"width": 1280, "height": 800}).new_page()
-    name = json.dumps(f"glossator:{address}/")
+    name = json.dumps(f"glossator:{url}/")
     page.add_init_script(LONG_TASKS)
     page.add_init_script(f"sessionStorage.setItem({name}, 'open'); localStorage.setItem({name}, '{session}')")
     return page
 
 
-def conversation(address: str, asked: list[str]) -> str:
-    """The id of a conversation with so many exchanges."""
+def conversation(url: str, asked: list[str]) -> str:
+    """Create a conversation with these questions; returns its id."""
     session = str(uuid.uuid4())
-    with httpx.Client(base_url=address, timeout=60) as client:
+    with httpx.Client(base_url=url, timeout=60) as client:
         for question in asked:
             client.post("/chat", json={"query": question, "session_id": session}).raise_for_status()
     return session
 
 
-def tell(what: str, times: list[float], limit: int) -> None:
+def print_times(what: str, times: list[float], limit: int) -> None:
     print(f"{what}: median {statistics.median(times):.0f} ms, max {max(times):.0f} ms (limit {limit} ms)", flush=True)
 
 
-def tell_long_tasks(what: str, page: Page, events: list[Event]) -> None:
+def print_long_tasks(what: str, page: Page, events: list[Event]) -> None:
     tasks: list[float] = page.evaluate("long")
     over, longest = sum(task > LONG for task in tasks), max(tasks, default=0)
     work = max(processor_times(events, is_task))
@@ -150,23 +150,25 @@ def main() -> None:
     port = parser.parse_args().port
     indexed("sample", ROOT / "book").close()
     asked = [row["question"] for row in questions(SETS / "book.jsonl")]
-    address = f"http://127.0.0.1:{port}"
+    url = f"http://127.0.0.1:{port}"
     with server(CACHE / "index" / "sample", port, cache_answers="0"), chromium() as browser:
-        tell(f"script on the main thread, {LOADS} loads", [script_time(browser, address) for _ in range(LOADS)], SCRIPT)
-        page = new_page(browser, address)
-        page.goto(address)
+        print_times(
+            f"script on the main thread, {LOADS} loads", [script_time(browser, url) for _ in range(LOADS)], SCRIPT
+        )
+        page = new_page(browser, url)
+        page.goto(url)
         first, *waits = [page.evaluate(FIRST_SENTENCE, question) for question in asked[: ASKED + 1]]
-        tell(f"Enter to the first checked sentence, {ASKED} questions", waits, FIRST)
+        print_times(f"Enter to the first checked sentence, {ASKED} questions", waits, FIRST)
         print(f"the same for the first question after the server's start: {first:.0f} ms", flush=True)
-        page = new_page(browser, address, conversation(address, (asked * EXCHANGES)[:EXCHANGES]))
+        page = new_page(browser, url, conversation(url, (asked * EXCHANGES)[:EXCHANGES]))
         with traced(browser, page) as events:
-            page.goto(address)
+            page.goto(url)
             page.locator("glossator-chat [part=message]").nth(EXCHANGES - 1).wait_for(state="attached")
             page.wait_for_timeout(500)
-        tell_long_tasks(f"a conversation of {2 * EXCHANGES} messages restored", page, events)
+        print_long_tasks(f"a conversation of {2 * EXCHANGES} messages restored", page, events)
         with traced(browser, page) as events:
             height = page.evaluate(SCROLL)
-        tell_long_tasks(f"the same scrolled from top to bottom ({height:,} pixels)", page, events)
+        print_long_tasks(f"the same scrolled from top to bottom ({height:,} pixels)", page, events)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Shared by all tests: the sample book, indexed once, and no network."""
+"""Fixtures shared by all tests: the sample book, temporary folders, and a Postgres server."""
 
 from __future__ import annotations
 
@@ -16,23 +16,25 @@ from glossator.facade import Book
 from paths import BOOK
 from postgres import Postgres, running_postgres
 
-pytest_plugins = ["browser"]
+pytest_plugins = ["browser", "tides"]
 
-FIRST = """
-    agent_real widget_safety widget_return widget_faults widget_sources widget events disconnects operations
+SLOWEST_FILES = """
+    agent_real widget_injection reader_pages widget_errors widget_streams widget_sources widget_asking widget
+    widget_history widget_isolation stream_lifetime stream_resume stream_errors stream_events stream_access
+    server_disconnects server_shutdown server_process tracing health metrics
 """.split()
-"""Files whose tests take minutes: begun last, one of them would run alone while the other processes have none."""
+"""Files that take minutes: they run first, so that none of them is left running alone at the end."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """The files that take longest come first; the order within a file stays."""
-    place = {f"test_{name}": number for number, name in enumerate(FIRST)}
-    items.sort(key=lambda item: place.get(item.path.stem, len(place)))
+    """Run the slowest files first; the order within a file stays."""
+    order = {f"test_{name}": number for number, name in enumerate(SLOWEST_FILES)}
+    items.sort(key=lambda item: order.get(item.path.stem, len(order)))
 
 
 @pytest.fixture(scope="session")
 def sample_data(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A data directory with the sample book in it; treat it as read-only. One test process indexes it for all."""
+    """A data directory with the sample book; treat it as read-only. One test process indexes it for all."""
     own = tmp_path_factory.mktemp("sample")
     shared = tmp_path_factory.getbasetemp().parent if "PYTEST_XDIST_WORKER" in os.environ else own
     first = shared / "sample-book"
@@ -77,14 +79,14 @@ def small_book(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def room() -> Iterator[Path]:
-    """An empty folder, in memory where there is room."""
+def fast_tmp_path() -> Iterator[Path]:
+    """An empty folder like `tmp_path`, but in memory if there is enough."""
     with quick_folder() as folder:
         yield folder
 
 
 @pytest.fixture(scope="session")
 def server() -> Iterator[Postgres]:
-    """A real Postgres."""
+    """A real Postgres server."""
     with running_postgres() as running:
         yield running

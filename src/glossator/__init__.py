@@ -1,7 +1,8 @@
-"""Ask a book; every sentence of the answer is cited, and the citation opens the page at those words."""
+"""Ask a book; every sentence of the answer is cited, and each citation opens the page at the quoted words."""
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -25,18 +26,24 @@ __all__ = [
     "verify",
 ]
 
-_TYPES = ("Answer", "Citation", "Evidence", "Filters", "IngestReport", "Passage", "Verdict")
-_FACADE = {"open": "open_book", "Book": "Book", "verify": "verify"}
+_ANSWERS, _TYPES = "glossator.core.answers", "glossator.core.types"
+_LOCATIONS = {
+    "Answer": (_ANSWERS, "Answer"),
+    "Citation": (_ANSWERS, "Citation"),
+    "Evidence": (_ANSWERS, "Evidence"),
+    "Verdict": (_ANSWERS, "Verdict"),
+    "Filters": (_TYPES, "Filters"),
+    "IngestReport": (_TYPES, "IngestReport"),
+    "Passage": (_TYPES, "Passage"),
+    "Book": ("glossator.facade", "Book"),
+    "open": ("glossator.facade", "open_book"),
+    "verify": ("glossator.facade", "verify"),
+}
 
 
 def __getattr__(name: str) -> Any:
-    """Loaded on first use, so that importing the package costs nothing."""
-    if name in _FACADE:
-        from glossator import facade
-
-        return getattr(facade, _FACADE[name])
-    if name in _TYPES:
-        from glossator.core import types
-
-        return getattr(types, name)
-    raise AttributeError(f"module 'glossator' has no attribute {name!r}")
+    """Load a name on first use, so that importing the package is fast."""
+    if name not in _LOCATIONS:
+        raise AttributeError(f"module 'glossator' has no attribute {name!r}")
+    module, attribute = _LOCATIONS[name]
+    return getattr(import_module(module), attribute)

@@ -1,4 +1,4 @@
-"""The Python interface: `glossator.open(folder)` gives a book to ingest into, search and ask."""
+"""The Python interface: `glossator.open(folder)` returns a book to ingest into, search and ask."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from glossator import pipeline
 from glossator.core.answers import Answer, CheckedDraft, Verdict
 from glossator.core.conversations import Exchange, Rating, session_key
 from glossator.core.errors import BadInput, QuestionError
-from glossator.core.ports import Progress, silent
+from glossator.core.ports import Progress, no_progress
 from glossator.core.question import Question
 from glossator.core.receipts import Replay
 from glossator.core.settings import load_settings
@@ -30,19 +30,19 @@ from glossator.verification.judge import Verifier
 T = TypeVar("T")
 
 
-class _Loop:
-    """Runs async work in a thread of its own, where the connections live that the work opens."""
+class _BackgroundLoop:
+    """Runs coroutines in an event loop in a thread of its own, which also owns their connections."""
 
     def __init__(self) -> None:
-        self._opening = Lock()
+        self._lock = Lock()
         self._portal: BlockingPortal | None = None
-        self._open = ExitStack()
+        self._stack = ExitStack()
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
-        """Wait for some work, also where another loop is running already (a notebook)."""
-        with self._opening:
+        """Run a coroutine and wait for it; works inside another running loop, such as a notebook's."""
+        with self._lock:
             if self._portal is None:
-                self._portal = self._open.enter_context(start_blocking_portal())
+                self._portal = self._stack.enter_context(start_blocking_portal())
 
         async def wait() -> T:
             return await work
@@ -50,14 +50,14 @@ class _Loop:
         return self._portal.call(wait)
 
     def close(self) -> None:
-        """End the thread."""
-        with self._opening:
-            self._open.close()
+        """Stop the thread."""
+        with self._lock:
+            self._stack.close()
             self._portal = None
 
 
-def _close(engine: Engine, loop: _Loop) -> None:
-    """Also done for a book that nobody closed, when it is no longer used or the program ends."""
+def _close(engine: Engine, loop: _BackgroundLoop) -> None:
+    """Also called for a book that was not closed, when it is garbage collected or the program ends."""
     loop.run(engine.close())
     loop.close()
 
@@ -67,7 +67,7 @@ class Book:
 
     def __init__(self, engine: Engine) -> None:
         self.engine = engine
-        self._loop = _Loop()
+        self._loop = _BackgroundLoop()
         self._close = weakref.finalize(self, _close, engine, self._loop)
 
     def ingest(
@@ -75,9 +75,9 @@ class Book:
         *sources: str | Path,
         base_url: str | None = None,
         only: bool = False,
-        progress: Progress = silent,
+        progress: Progress = no_progress,
     ) -> IngestReport:
-        """Index folders or files; what has not changed is not embedded again."""
+        """Index folders or files; unchanged text is not embedded again."""
         paths = [str(source) for source in sources]
         return self._run(pipeline.ingest(self.engine, paths, base_url, only, progress))
 
@@ -94,34 +94,34 @@ class Book:
         filters: Filters | dict[str, str] | None = None,
         session_id: str | None = None,
     ) -> Answer:
-        """A cited answer from the book, or only from a selection; or an abstention.
+        """A cited answer from the book, or from the selected text only; or an abstention.
 
-        With the id of a session it becomes part of that conversation, which a new id begins.
+        With a session id, it becomes part of that conversation; a new id starts one.
         """
         session = None if session_id is None else session_key(session_id)
         asked = Question(question, selected_text, _filters(filters), top_k, session=session)
         return self._run(pipeline.ask(self.engine, asked))
 
     def history(self, session_id: str) -> list[Exchange]:
-        """All that was asked and answered in a conversation, oldest first."""
-        return self._run(conversations.whole_history(self.engine, session_key(session_id)))[1]
+        """The exchanges of a conversation, oldest first."""
+        return self._run(conversations.full_history(self.engine, session_key(session_id)))[1]
 
     def delete(self, session_id: str) -> None:
-        """Forget a conversation, with its receipts and what was said of its answers."""
+        """Delete a conversation with its receipts and feedback."""
         self._run(conversations.delete(self.engine, session_key(session_id)))
 
     def feedback(self, receipt_id: str, rating: Literal["up", "down"], reason: str = "", text: str = "") -> None:
-        """Say what an answer was worth."""
+        """Rate an answer."""
         if rating not in list(Rating):
-            raise BadInput(f"The rating is {rating!r}.", "Say up or down.")
-        self._run(self.engine.records.give_feedback(receipt_id, Rating(rating), reason, text))
+            raise BadInput(f"Unknown rating {rating!r}.", "Use up or down.")
+        self._run(self.engine.records.add_feedback(receipt_id, Rating(rating), reason, text))
 
     def verify(self, draft: str, passages: Sequence[Passage | str] | None = None) -> CheckedDraft:
         """Every claim of a text, checked against passages or against the book."""
         return self._run(pipeline.verify(self.engine, draft, passages))
 
     def replay(self, receipt_id: str) -> Replay:
-        """An old answer, checked against today's book."""
+        """An earlier answer, checked against the current book."""
         return self._run(pipeline.replay(self.engine, receipt_id))
 
     def document(self, document_id: str) -> Document | None:
@@ -129,11 +129,11 @@ class Book:
         return self.engine.generation().documents.get(document_id)
 
     def documents(self) -> Sequence[Document]:
-        """All documents in reading order."""
+        """All documents, in reading order."""
         return list(self.engine.generation().documents.all())
 
     def close(self) -> None:
-        """Let go of all files."""
+        """Close all files and connections."""
         self._close()
 
     def _run(self, work: Coroutine[Any, Any, T]) -> T:
@@ -151,15 +151,15 @@ class Book:
 
 
 def open_book(data_dir: str | Path | None = None) -> Book:
-    """The book in a data directory; it need not hold anything yet."""
+    """Open the book in a data directory, which may be empty."""
     return Book(wire(load_settings(data_dir=data_dir)))
 
 
 def verify(claim: str, passages: str | Passage | Sequence[str | Passage]) -> Verdict:
-    """Whether some passages say what a claim says; needs no book."""
-    given = [passages] if isinstance(passages, str | Passage) else list(passages)
+    """Check a claim against passages; needs no book."""
+    sources = [passages] if isinstance(passages, str | Passage) else list(passages)
     verifier = _verifier()
-    return verifier.judge(claim, verifier.prepare(given))
+    return verifier.judge(claim, verifier.prepare(sources))
 
 
 @lru_cache(maxsize=1)
@@ -167,10 +167,10 @@ def _verifier() -> Verifier:
     return make_verifier(load_settings())
 
 
-def _filters(given: Filters | dict[str, str] | None) -> Filters:
-    if not isinstance(given, dict):
-        return given or Filters()
+def _filters(filters: Filters | dict[str, str] | None) -> Filters:
+    if not isinstance(filters, dict):
+        return filters or Filters()
     known = [field.name for field in fields(Filters)]
-    if unknown := given.keys() - set(known):
-        raise QuestionError(f"There is no filter {', '.join(sorted(unknown))}.", f"Use {', '.join(known)}.")
-    return Filters(**given)
+    if unknown := filters.keys() - set(known):
+        raise QuestionError(f"Unknown filter: {', '.join(sorted(unknown))}.", f"Use {', '.join(known)}.")
+    return Filters(**filters)

@@ -1,4 +1,4 @@
-"""The agent with a real, very small language model: its answers are nonsense, and none of it gets out."""
+"""The agent with a real, very small language model: its answers are nonsense, and none of the nonsense gets out."""
 
 from __future__ import annotations
 
@@ -14,11 +14,13 @@ import pytest
 import glossator
 from commands import quick_folder
 from glossator import pipeline
-from glossator.answer.llm import agent, chain
+from glossator.answer.llm import agent
 from glossator.answer.llm.agent import AgentDrafter
+from glossator.answer.llm.policy import RetryPolicy
 from glossator.core.answers import Answer, Mode
 from glossator.core.conversations import session_key
 from glossator.core.question import Question
+from glossator.core.receipts import AnswerWithReceipt
 from glossator.core.settings import load_settings
 from glossator.core.text.words import content_words
 from glossator.core.thresholds import SHOWN
@@ -48,7 +50,7 @@ QUESTIONS = [(topic, way.format(topic.lower())) for topic in FACTS for way in WA
 def url() -> Iterator[str]:
     if missing := real_llm_missing():
         pytest.skip(missing)
-    with running_llm(remembers=True) as address:
+    with running_llm(cache_prompts=True) as address:
         yield address
 
 
@@ -63,8 +65,7 @@ def data() -> Iterator[Path]:
 
 @pytest.fixture(autouse=True)
 def short_answers(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nonsense comes at some forty words a second, and there is no end to it; on a busy machine at far fewer."""
-    monkeypatch.setattr(chain, "STALL", 60.0)
+    """The model writes without end, at some forty words per second or, on a busy machine, far fewer."""
     monkeypatch.setattr(agent, "_SETTINGS", dataclasses.replace(agent._SETTINGS, max_tokens=32))
     monkeypatch.setattr(drafting, "MAX_REVISED", 0)
 
@@ -72,7 +73,7 @@ def short_answers(monkeypatch: pytest.MonkeyPatch) -> None:
 @asynccontextmanager
 async def opened(data: Path, url: str) -> AsyncIterator[Engine]:
     settings = load_settings(data_dir=data, llm=f"{url}#{MODEL}", cache_answers=0, answer_seconds=120)
-    engine = wire(settings)
+    engine = wire(settings, RetryPolicy(stall_timeout=60.0))
     try:
         yield engine
     finally:
@@ -80,7 +81,7 @@ async def opened(data: Path, url: str) -> AsyncIterator[Engine]:
 
 
 def check(answer: Answer, source: str) -> None:
-    """Every sentence stands by its verdict, its words are the source's, and so is every number."""
+    """Every sentence has a supporting verdict, and its words and numbers come from the source."""
     known = set(content_words(source))
     for sentence in answer.sentences:
         assert sentence.verdict is not None
@@ -91,13 +92,13 @@ def check(answer: Answer, source: str) -> None:
         assert set(re.findall(r"\d+", sentence.text)) <= set(re.findall(r"\d+", source)), sentence.text
 
 
-async def test_none_of_fifty_nonsense_answers_gets_an_unsupported_sentence_out(data: Path, url: str) -> None:
+async def test_fifty_nonsense_answers_show_no_unsupported_sentence(data: Path, url: str) -> None:
     withheld = 0
     async with opened(data, url) as engine:
-        room = asyncio.Semaphore(2)
+        limit = asyncio.Semaphore(2)
 
         async def ask(question: str, selection: str | None) -> Answer:
-            async with room:
+            async with limit:
                 return await pipeline.ask(engine, Question(question, selection, top_k=1))
 
         asked = [(question, FACTS[topic]) for topic, question in QUESTIONS]
@@ -110,21 +111,21 @@ async def test_none_of_fifty_nonsense_answers_gets_an_unsupported_sentence_out(d
     assert withheld >= 25
 
 
-async def test_the_whole_book_is_answered_from_and_streamed(data: Path, url: str) -> None:
+async def test_an_answer_from_the_whole_book_is_streamed(data: Path, url: str) -> None:
     async with opened(data, url) as engine:
         pieces = [piece async for piece in pipeline.stream(engine, Question("When do spring tides occur?", top_k=2))]
         drafter = engine.drafter
         assert isinstance(drafter, AgentDrafter)
         assert drafter.usage.requests >= 1
         assert drafter.usage.output_tokens > 0
-    answer = pieces[-1]
-    assert isinstance(answer, Answer)
+    assert isinstance(pieces[-1], AnswerWithReceipt)
+    answer = pieces[-1].answer
     assert "".join(piece for piece in pieces if isinstance(piece, str)) == answer.text
     assert answer.mode in (Mode.FULL, Mode.NO_RESULTS)
     check(answer, " ".join(FACTS.values()))
 
 
-async def test_a_reader_who_leaves_frees_the_model(data: Path, url: str) -> None:
+async def test_closing_the_stream_frees_the_model(data: Path, url: str) -> None:
     selection = " ".join(FACTS.values())
     async with opened(data, url) as engine:
         async with aclosing(answer_question(engine, Question("Explain this.", selection))) as pieces:
@@ -135,7 +136,7 @@ async def test_a_reader_who_leaves_frees_the_model(data: Path, url: str) -> None
     assert answer.text
 
 
-async def test_a_conversation_with_it_is_stored(data: Path, url: str) -> None:
+async def test_a_conversation_is_stored(data: Path, url: str) -> None:
     key = session_key("real")
     async with opened(data, url) as engine:
         answer = await pipeline.ask(engine, Question("Which lamp marks the port side?", top_k=1, session=key))

@@ -1,4 +1,4 @@
-"""Answers: verbatim, cited, readable; from a selection alone when there is one."""
+"""Extractive answers: verbatim, cited and in order; with a selection, from the selection alone."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ QUESTIONS = [g.question for g in load_golden(BOOK / "golden.yaml") if g.kind == 
 SELECTIONS = [g for g in load_golden(BOOK / "golden.yaml") if g.kind == "selection"]
 
 
-def test_every_golden_answer_is_made_of_the_books_own_sentences(sample: Book) -> None:
+def test_golden_answers_consist_of_the_books_own_sentences(sample: Book) -> None:
     for question in QUESTIONS:
         answer = sample.ask(question)
         if answer.abstained:
@@ -32,12 +32,12 @@ def test_every_golden_answer_is_made_of_the_books_own_sentences(sample: Book) ->
             assert citation.url.startswith(document.url)
 
 
-def test_numbers_in_the_text_and_in_the_list_agree(sample: Book) -> None:
+def test_citation_numbers_in_the_text_match_the_list(sample: Book) -> None:
     answer = sample.ask("How does a harmonic drive work?")
     assert [int(n) for n in re.findall(r"\[(\d+)\]", answer.text)] == [c.number for c in answer.citations]
 
 
-def test_numbers_in_brackets_that_are_the_books_own_are_not_taken_for_sources(tmp_path: Path) -> None:
+def test_bracketed_numbers_of_the_book_are_not_taken_for_citations(tmp_path: Path) -> None:
     said = "Raibert [1] proved the theorem of gaits, as [Source 9] tells."
     code = "The theorem of gaits reads argv[1] in the interval [0, 1]."
     (tmp_path / "gaits.md").write_text(f"# Gaits\n\n{said} {code}\n", "utf-8")
@@ -57,7 +57,7 @@ def test_sentences_of_one_section_keep_their_order(sample: Book) -> None:
             assert first.start < second.start
 
 
-def test_no_sentence_is_given_twice(sample: Book) -> None:
+def test_no_sentence_is_repeated(sample: Book) -> None:
     for question in QUESTIONS[:20]:
         quotes = [c.quote for c in sample.ask(question).citations]
         assert len(quotes) == len(set(quotes))
@@ -81,14 +81,14 @@ def test_an_answer_from_a_selection_quotes_only_the_selection(sample: Book, gold
 @pytest.mark.parametrize(
     "question", ["Explain this", "summarise", "What does this mean?", "tl;dr", "Sum this up, please."]
 )
-def test_a_request_about_the_whole_selection_is_never_refused(sample: Book, question: str) -> None:
+def test_a_request_about_the_whole_selection_is_always_answered(sample: Book, question: str) -> None:
     selection = "Bread rises because yeast makes carbon dioxide. The gas is held by gluten. It forms in wet flour."
     answer = sample.ask(question, selected_text=selection)
     assert not answer.abstained
     assert answer.citations
 
 
-def test_what_the_book_says_elsewhere_does_not_leak_into_a_selection(sample: Book) -> None:
+def test_the_rest_of_the_book_does_not_leak_into_a_selection(sample: Book) -> None:
     selection = "Bread rises because yeast makes carbon dioxide. The gas is held by gluten in the dough."
     answer = sample.ask("What is the zero-moment point?", selected_text=selection)
     assert answer.abstained
@@ -103,7 +103,7 @@ def test_a_selection_in_urdu_is_quoted_with_its_own_offsets(sample: Book) -> Non
         assert selection[citation.start : citation.end] == citation.quote
 
 
-def test_a_long_selection_is_answered_from_the_part_that_matters(sample: Book) -> None:
+def test_a_long_selection_is_answered_from_its_relevant_part(sample: Book) -> None:
     filler = "\n\n".join(f"Paragraph {n} speaks of gardens, roses and the weather in spring. " * 6 for n in range(120))
     selection = f"{filler}\n\nThe gripper of the Kestrel arm closes with a force of 85 newtons.\n\n{filler}"[:64_000]
     answer = sample.ask("With what force does the gripper of the Kestrel arm close?", selected_text=selection)
@@ -111,12 +111,12 @@ def test_a_long_selection_is_answered_from_the_part_that_matters(sample: Book) -
 
 
 @pytest.mark.parametrize("selection", ["", " \n ", "x" * 64_001])
-def test_empty_and_endless_selections_are_refused(sample: Book, selection: str) -> None:
+def test_empty_and_oversized_selections_are_rejected(sample: Book, selection: str) -> None:
     with pytest.raises(QuestionError):
         sample.ask("Explain this", selected_text=selection)
 
 
-def test_a_question_of_one_word_is_answered_if_the_book_defines_it(sample: Book) -> None:
+def test_every_term_of_the_glossary_is_answered(sample: Book) -> None:
     glossary = next(d for d in sample.documents() if d.document_id == "09-glossary.md")
     terms = [glossary.text[b.start : b.end] for b in glossary.blocks if b.kind == "heading" and b.level == 3]
     assert len(terms) >= 60
@@ -124,5 +124,5 @@ def test_a_question_of_one_word_is_answered_if_the_book_defines_it(sample: Book)
 
 
 @pytest.mark.parametrize("question", ["What is photosynthesis?", "poker", "What is a mortgage?", "weather tomorrow"])
-def test_a_short_question_beyond_the_book_is_refused(sample: Book, question: str) -> None:
+def test_a_short_off_topic_question_is_an_abstention(sample: Book, question: str) -> None:
     assert sample.ask(question).abstained

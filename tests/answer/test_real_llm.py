@@ -1,4 +1,4 @@
-"""The real LLM of the tests answers as one of OpenAI's does: alone, in pieces, and with a call of a tool."""
+"""The real LLM of the tests speaks OpenAI's protocol: complete responses, streams and tool calls."""
 
 from __future__ import annotations
 
@@ -28,25 +28,25 @@ SEARCH: Any = {
 
 @pytest.fixture(scope="module")
 def llm() -> Iterator[OpenAI]:
-    """A client of a server with the real LLM."""
+    """A client of the real LLM."""
     if missing := real_llm_missing():
         pytest.skip(missing)
     with running_llm() as url, OpenAI(base_url=url, api_key="none", max_retries=0, timeout=60) as client:
         yield client
 
 
-def asked(question: str) -> dict[str, Any]:
-    """A request that is answered alike each time."""
+def request_for(question: str) -> dict[str, Any]:
+    """A request that gets the same answer each time."""
     return {"model": MODEL, "messages": [{"role": "user", "content": question}], "temperature": 0, "max_tokens": 20}
 
 
-def test_it_says_which_model_it_has(llm: OpenAI) -> None:
+def test_the_model_is_listed(llm: OpenAI) -> None:
     assert [model.id for model in llm.models.list()] == [MODEL]
 
 
-def test_it_answers(llm: OpenAI) -> None:
+def test_it_answers_questions(llm: OpenAI) -> None:
     tides, bread = (
-        llm.chat.completions.create(**asked(question)) for question in ("What are tides?", "What is bread?")
+        llm.chat.completions.create(**request_for(question)) for question in ("What are tides?", "What is bread?")
     )
     assert "tides" in (tides.choices[0].message.content or "").lower()
     assert tides.choices[0].message.content != bread.choices[0].message.content
@@ -56,10 +56,10 @@ def test_it_answers(llm: OpenAI) -> None:
     assert tides.usage.prompt_tokens > 5
 
 
-def test_it_streams_what_it_would_answer(llm: OpenAI) -> None:
-    whole = llm.chat.completions.create(**asked("What are tides?"))
+def test_a_stream_equals_the_complete_response(llm: OpenAI) -> None:
+    whole = llm.chat.completions.create(**request_for("What are tides?"))
     with llm.chat.completions.create(
-        **asked("What are tides?"), stream=True, stream_options={"include_usage": True}
+        **request_for("What are tides?"), stream=True, stream_options={"include_usage": True}
     ) as stream:
         chunks = list(stream)
     pieces = [choice.delta.content for chunk in chunks for choice in chunk.choices if choice.delta.content]
@@ -70,8 +70,8 @@ def test_it_streams_what_it_would_answer(llm: OpenAI) -> None:
     assert chunks[-1].usage.total_tokens == whole.usage.total_tokens
 
 
-def test_it_calls_a_tool_where_it_must(llm: OpenAI) -> None:
-    request = asked("What causes tides?") | {"max_tokens": 120, "tools": [SEARCH], "tool_choice": "required"}
+def test_a_required_tool_is_called(llm: OpenAI) -> None:
+    request = request_for("What causes tides?") | {"max_tokens": 120, "tools": [SEARCH], "tool_choice": "required"}
     choice = llm.chat.completions.create(**request).choices[0]
     assert choice.finish_reason == "tool_calls"
     assert choice.message.tool_calls is not None

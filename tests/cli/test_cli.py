@@ -1,4 +1,4 @@
-"""The command line: what each command prints, in JSON and for people, and how it ends."""
+"""The commands: their output, as text and as JSON, and their exit codes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 import glossator
-from commands import START, Outcome, quick_folder, run, run_alone
+from commands import COMMAND, CommandResult, quick_folder, run, run_in_subprocess
 from glossator.pipeline.wiring import built_in_model
 
 MOON = "What causes tides?"
@@ -44,34 +44,34 @@ def data(book: Path) -> Path:
     return book.parent / "data"
 
 
-def report(outcome: Outcome) -> dict[str, object]:
-    assert (outcome.code, outcome.err) == (0, "")
-    found = json.loads(outcome.out)
+def json_of(result: CommandResult) -> dict[str, object]:
+    assert (result.code, result.err) == (0, "")
+    found = json.loads(result.out)
     assert isinstance(found, dict)
     return found
 
 
-def test_ingest_reports_in_the_promised_shape(book: Path, room: Path) -> None:
-    found = report(run("ingest", book, "--data-dir", room / "new", "--json"))
+def test_ingest_json_report(book: Path, fast_tmp_path: Path) -> None:
+    found = json_of(run("ingest", book, "--data-dir", fast_tmp_path / "new", "--json"))
     assert found.keys() >= {"generation", "documents", "chunks", "embeddings", "seconds"}
     assert found["documents"] == {"added": 1, "changed": 0, "removed": 0, "unchanged": 0, "skipped": 0}
     assert found["embeddings"] == {"made": 2, "reused": 0}
 
 
-def test_ingest_tells_people_what_it_did_and_what_it_left_out(book: Path, room: Path) -> None:
-    (room / "broken.md").write_text("---\ntitle: x\n\nno end", "utf-8")
-    outcome = run("ingest", book, room / "broken.md", "--data-dir", room / "new")
-    assert outcome.failed_with(3, "broken.md", "front matter is not closed", "Add a line with ---")
-    (room / "good.md").write_text("# Good\n\nA page that can be read.\n", "utf-8")
-    outcome = run("ingest", room, "--data-dir", room / "new")
-    assert (outcome.code, outcome.err) == (0, "")
-    assert outcome.out.startswith("Generation 1: 1 added")
-    assert "left out" in outcome.out
-    assert "front matter is not closed" in outcome.out
+def test_ingest_prints_a_summary_and_skipped_files(book: Path, fast_tmp_path: Path) -> None:
+    (fast_tmp_path / "broken.md").write_text("---\ntitle: x\n\nno end", "utf-8")
+    result = run("ingest", book, fast_tmp_path / "broken.md", "--data-dir", fast_tmp_path / "new")
+    assert result.failed_with(3, "broken.md", "front matter is not closed", "Add a line with ---")
+    (fast_tmp_path / "good.md").write_text("# Good\n\nA page that can be read.\n", "utf-8")
+    result = run("ingest", fast_tmp_path, "--data-dir", fast_tmp_path / "new")
+    assert (result.code, result.err) == (0, "")
+    assert result.out.startswith("Generation 1: 1 added")
+    assert "skipped" in result.out
+    assert "front matter is not closed" in result.out
 
 
-def test_search_gives_passages_in_the_promised_shape(data: Path) -> None:
-    found = report(run("search", MOON, "--data-dir", data, "--json", "--top-k", "1"))
+def test_search_json_passages(data: Path) -> None:
+    found = json_of(run("search", MOON, "--data-dir", data, "--json", "--top-k", "1"))
     assert found["query"] == MOON
     assert found["generation"] == 1
     (passage,) = found["results"]  # type: ignore[misc]
@@ -80,31 +80,31 @@ def test_search_gives_passages_in_the_promised_shape(data: Path) -> None:
     assert passage["url"] == "https://example.org/book/tides"
 
 
-def test_ask_gives_an_answer_in_the_promised_shape(data: Path) -> None:
-    found = report(run("ask", MOON, "--data-dir", data, "--json"))
+def test_ask_json_answer(data: Path) -> None:
+    found = json_of(run("ask", MOON, "--data-dir", data, "--json"))
     assert found.keys() >= {"text", "sentences", "citations", "abstained", "mode", "confidence", "receipt_id"}
     citation = found["citations"][0]  # type: ignore[index]
     assert citation.keys() >= {"number", "url", "title", "section", "quote", "start", "end", "score"}
     assert (found["abstained"], found["mode"]) == (False, "full")
 
 
-def test_ask_prints_sentences_with_links_for_people(data: Path) -> None:
-    outcome = run("ask", MOON, "--data-dir", data)
-    assert (outcome.code, outcome.err) == (0, "")
-    assert "gravity of the Moon. [1]" in " ".join(outcome.out.split())
-    assert "https://example.org/book/tides#tides:~:text=Tides%20are%20caused" in outcome.out
+def test_ask_prints_sentences_with_links(data: Path) -> None:
+    result = run("ask", MOON, "--data-dir", data)
+    assert (result.code, result.err) == (0, "")
+    assert "gravity of the Moon. [1]" in " ".join(result.out.split())
+    assert "https://example.org/book/tides#tides:~:text=Tides%20are%20caused" in result.out
 
 
-def test_ask_abstains_with_sections_to_look_at(data: Path) -> None:
-    outcome = run("ask", "How do I file a tax return in Portugal?", "--data-dir", data)
-    assert outcome.code == 0
-    assert "does not answer" in outcome.out
-    assert "Nearest sections:" in outcome.out
+def test_ask_abstains_with_suggested_sections(data: Path) -> None:
+    result = run("ask", "How do I file a tax return in Portugal?", "--data-dir", data)
+    assert result.code == 0
+    assert "does not answer" in result.out
+    assert "Nearest sections:" in result.out
 
 
-def test_filters_reach_the_search(data: Path) -> None:
+def test_search_applies_filters(data: Path) -> None:
     def sections(*options: str) -> list[str]:
-        found = report(run("search", MOON, "--data-dir", data, "--json", *options))
+        found = json_of(run("search", MOON, "--data-dir", data, "--json", *options))
         return sorted(passage["section"] for passage in found["results"])  # type: ignore[attr-defined]
 
     assert sections("--section", "Spring tides") == ["Spring tides"]
@@ -112,48 +112,48 @@ def test_filters_reach_the_search(data: Path) -> None:
     assert sections("--url-prefix", "https://elsewhere.org") == []
 
 
-def test_search_shows_people_where_passages_stand(data: Path) -> None:
-    outcome = run("search", "spring tides", "--data-dir", data, "--top-k", "1")
-    assert "1. Tides › Spring tides" in outcome.out
-    assert "https://example.org/book/tides#spring-tides" in outcome.out
-    assert "Nothing found" in run("search", "x", "--data-dir", data, "--section", "none").out
+def test_search_prints_section_and_url(data: Path) -> None:
+    result = run("search", "spring tides", "--data-dir", data, "--top-k", "1")
+    assert "1. Tides › Spring tides" in result.out
+    assert "https://example.org/book/tides#spring-tides" in result.out
+    assert "No passages found" in run("search", "x", "--data-dir", data, "--section", "none").out
 
 
 @pytest.mark.parametrize("source", ["file", "standard input"])
-def test_a_selection_keeps_its_offsets_with_any_line_ends(data: Path, room: Path, source: str) -> None:
+def test_selection_offsets_with_crlf_line_ends(data: Path, fast_tmp_path: Path, source: str) -> None:
     selection = "Line one.\r\n\r\nGeysers erupt when water boils underground.\r\n"
-    (room / "selection.txt").write_bytes(selection.encode())
-    name = "-" if source == "standard input" else str(room / "selection.txt")
+    (fast_tmp_path / "selection.txt").write_bytes(selection.encode())
+    name = "-" if source == "standard input" else str(fast_tmp_path / "selection.txt")
     arguments = ("ask", "Why do geysers erupt?", "--selection", name, "--data-dir", data, "--json")
-    found = report(run(*arguments, stdin=selection.encode()))
+    found = json_of(run(*arguments, stdin=selection.encode()))
     for citation in found["citations"]:  # type: ignore[attr-defined]
         assert selection[citation["start"] : citation["end"]] == citation["quote"]
     assert "Geysers erupt" in str(found["text"])
 
 
-def test_a_hostile_book_cannot_command_the_terminal(room: Path) -> None:
-    (room / "evil.md").write_text(
+def test_control_characters_of_a_book_are_not_printed(fast_tmp_path: Path) -> None:
+    (fast_tmp_path / "evil.md").write_text(
         "# Evil \x1b]0;owned\x07 [link=file:///etc/passwd]title[/link]\n\n"
         "The lighthouse \x1b[2J keeper \x9b31m lights the lamp [bold]every[/bold] evening.\n",
         "utf-8",
     )
-    run("ingest", room, "--data-dir", room / "data")
+    run("ingest", fast_tmp_path, "--data-dir", fast_tmp_path / "data")
     for command in ("ask", "search"):
-        outcome = run(command, "Who lights the lamp?", "--data-dir", room / "data")
-        assert outcome.code == 0
-        assert "[bold]every[/bold]" in outcome.out
-        assert not {character for character in outcome.out if character < " " or "\x7f" <= character < "\xa0"} - {"\n"}
+        result = run(command, "Who lights the lamp?", "--data-dir", fast_tmp_path / "data")
+        assert result.code == 0
+        assert "[bold]every[/bold]" in result.out
+        assert not {character for character in result.out if character < " " or "\x7f" <= character < "\xa0"} - {"\n"}
 
 
-def test_output_that_the_terminal_cannot_show_is_no_crash(data: Path) -> None:
-    outcome = run_alone("doctor", "--data-dir", data, env={"PYTHONIOENCODING": "ascii"})
-    assert (outcome.code, outcome.err) == (0, "")
-    assert "\\u2713" in outcome.out
+def test_output_to_a_terminal_without_unicode(data: Path) -> None:
+    result = run_in_subprocess("doctor", "--data-dir", data, env={"PYTHONIOENCODING": "ascii"})
+    assert (result.code, result.err) == (0, "")
+    assert "\\u2713" in result.out
 
 
-def test_a_reader_that_leaves_early_is_no_crash(data: Path) -> None:
+def test_closed_output_pipe_is_not_an_error(data: Path) -> None:
     search = subprocess.Popen(
-        [*START, "search", MOON, "--data-dir", data, "--json"], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        [*COMMAND, "search", MOON, "--data-dir", data, "--json"], stdout=subprocess.PIPE, stderr=subprocess.PIPE
     )
     assert search.stdout is not None
     search.stdout.close()
@@ -175,37 +175,38 @@ def test_ask_imports_neither_an_llm_library_nor_a_web_framework(data: Path) -> N
     assert "Moon" in done.stdout
 
 
-def test_an_interrupted_ingest_ends_at_once_and_leaves_the_index(room: Path) -> None:
-    (room / "page.md").write_text(PAGE, "utf-8")
-    assert run("ingest", room, "--data-dir", room / "data").code == 0
+def test_interrupted_ingest_stops_at_once_and_keeps_the_index(fast_tmp_path: Path) -> None:
+    (fast_tmp_path / "page.md").write_text(PAGE, "utf-8")
+    assert run("ingest", fast_tmp_path, "--data-dir", fast_tmp_path / "data").code == 0
     for page in range(300):
-        (room / f"{page}.md").write_text(f"# Page {page}\n\nThe number of this page is {page}.\n", "utf-8")
-    (room / "data" / "ingest.lock").unlink()
-    ingest = subprocess.Popen([*START, "ingest", room, "--data-dir", room / "data"], stderr=subprocess.PIPE)
-    while not (room / "data" / "ingest.lock").exists() and ingest.poll() is None:
+        (fast_tmp_path / f"{page}.md").write_text(f"# Page {page}\n\nThe number of this page is {page}.\n", "utf-8")
+    (fast_tmp_path / "data" / "ingest.lock").unlink()
+    command = [*COMMAND, "ingest", fast_tmp_path, "--data-dir", fast_tmp_path / "data"]
+    ingest = subprocess.Popen(command, stderr=subprocess.PIPE)
+    while not (fast_tmp_path / "data" / "ingest.lock").exists() and ingest.poll() is None:
         time.sleep(0.01)
     ingest.send_signal(signal.SIGINT)
     _, errors = ingest.communicate(timeout=60)
     assert (ingest.returncode, errors) == (130, b"glossator: interrupted.\n")
-    assert report(run("search", MOON, "--data-dir", room / "data", "--json"))["generation"] == 1
+    assert json_of(run("search", MOON, "--data-dir", fast_tmp_path / "data", "--json"))["generation"] == 1
 
 
-def test_no_arguments_show_the_help(room: Path) -> None:
-    outcome = run()
-    assert outcome.code == 2
-    assert "Usage: glossator" in outcome.err
+def test_help_without_arguments(fast_tmp_path: Path) -> None:
+    result = run()
+    assert result.code == 2
+    assert "Usage: glossator" in result.err
     assert run("--version").out.startswith("glossator, version ")
     assert "ingest" in run("--help").out
 
 
-def topics(outcome: Outcome) -> dict[str, dict[str, object]]:
-    return {finding["topic"]: finding for finding in json.loads(outcome.out)}
+def topics(result: CommandResult) -> dict[str, dict[str, object]]:
+    return {finding["topic"]: finding for finding in json.loads(result.out)}
 
 
-def test_doctor_shows_what_is_active_and_why(book: Path, data: Path) -> None:
-    outcome = run("doctor", "--data-dir", data, "--json")
-    found = topics(outcome)
-    assert outcome.code == 0
+def test_doctor_json_findings(book: Path, data: Path) -> None:
+    result = run("doctor", "--data-dir", data, "--json")
+    found = topics(result)
+    assert result.code == 0
     assert list(found) == [
         *("data directory", "embeddings", "generation", "index", "source"),
         *("checks", "answers", "storage", "records"),
@@ -219,49 +220,51 @@ def test_doctor_shows_what_is_active_and_why(book: Path, data: Path) -> None:
     assert all(finding["why"] for finding in found.values())
 
 
-def test_doctor_shows_people_the_same(data: Path) -> None:
-    outcome = run("doctor", "--data-dir", data)
-    assert outcome.code == 0
-    assert outcome.out.count("✓") == 9
-    assert "✗" not in outcome.out
+def test_doctor_prints_the_findings(data: Path) -> None:
+    result = run("doctor", "--data-dir", data)
+    assert result.code == 0
+    assert result.out.count("✓") == 9
+    assert "✗" not in result.out
 
 
-def test_doctor_before_the_first_ingest_names_the_command(room: Path) -> None:
-    outcome = run("doctor", "--data-dir", room / "nothing", "--json")
-    found = topics(outcome)
-    assert outcome.code == 4
-    assert "not made yet" in str(found["data directory"]["why"])
+def test_doctor_suggests_ingest_without_an_index(fast_tmp_path: Path) -> None:
+    result = run("doctor", "--data-dir", fast_tmp_path / "nothing", "--json")
+    found = topics(result)
+    assert result.code == 4
+    assert "not created yet" in str(found["data directory"]["why"])
     assert "glossator ingest" in str(found["index"]["why"])
     assert not found["index"]["good"]
-    assert not (room / "nothing").exists()
+    assert not (fast_tmp_path / "nothing").exists()
 
 
-def test_doctor_names_another_model(data: Path, room: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (room / "other").symlink_to(built_in_model())
-    monkeypatch.setenv("GLOSSATOR_EMBEDDER", str(room / "other"))
-    outcome = run("doctor", "--data-dir", data, "--json")
-    found = topics(outcome)
-    assert outcome.code == 4
-    assert found["embeddings"]["why"] == "set by GLOSSATOR_EMBEDDER; it embeds"
+def test_doctor_reports_an_index_of_another_model(
+    data: Path, fast_tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (fast_tmp_path / "other").symlink_to(built_in_model())
+    monkeypatch.setenv("GLOSSATOR_EMBEDDER", str(fast_tmp_path / "other"))
+    result = run("doctor", "--data-dir", data, "--json")
+    found = topics(result)
+    assert result.code == 4
+    assert found["embeddings"]["why"] == "set by GLOSSATOR_EMBEDDER; works"
     assert "local:bge_small_en" in str(found["index"]["value"])
     assert "glossator ingest" in str(found["index"]["why"])
 
 
-def test_doctor_names_a_missing_model(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_doctor_reports_a_missing_model(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GLOSSATOR_EMBEDDER", "/nowhere")
-    outcome = run("doctor", "--data-dir", data, "--json")
-    found = topics(outcome)
-    assert outcome.code == 4
+    result = run("doctor", "--data-dir", data, "--json")
+    found = topics(result)
+    assert result.code == 4
     assert "GLOSSATOR_EMBEDDER is '/nowhere'" in str(found["embeddings"]["value"])
-    assert found["index"]["value"] == "not looked at"
+    assert found["index"]["value"] == "not checked"
 
 
-def test_doctor_names_a_damaged_index(book: Path, room: Path) -> None:
-    run("ingest", book, "--data-dir", room / "data")
-    os.truncate(room / "data" / "generations" / "000001" / "sentences.f16", 10)
-    outcome = run("doctor", "--data-dir", room / "data", "--json")
-    assert outcome.code == 4
-    assert "incomplete" in str(topics(outcome)["index"]["value"])
+def test_doctor_reports_a_damaged_index(book: Path, fast_tmp_path: Path) -> None:
+    run("ingest", book, "--data-dir", fast_tmp_path / "data")
+    os.truncate(fast_tmp_path / "data" / "generations" / "000001" / "sentences.f16", 10)
+    result = run("doctor", "--data-dir", fast_tmp_path / "data", "--json")
+    assert result.code == 4
+    assert "incomplete" in str(topics(result)["index"]["value"])
 
 
 GOLDEN = """version: 1
@@ -271,9 +274,9 @@ questions:
 
 
 @pytest.mark.parametrize(("section", "code"), [("Tides", 0), ("Elsewhere", 1)])
-def test_eval_fails_when_too_many_golden_questions_fail(data: Path, room: Path, section: str, code: int) -> None:
-    (room / "golden.yaml").write_text(GOLDEN.format(section=section), "utf-8")
-    outcome = run("eval", room / "golden.yaml", "--data-dir", data, "--json")
-    assert outcome.code == code
-    assert [item["id"] for item in json.loads(outcome.out)["failed"]] == ["tides"] * code
-    assert "passed" in run("eval", room / "golden.yaml", "--data-dir", data).out
+def test_eval_fails_if_too_many_golden_questions_fail(data: Path, fast_tmp_path: Path, section: str, code: int) -> None:
+    (fast_tmp_path / "golden.yaml").write_text(GOLDEN.format(section=section), "utf-8")
+    result = run("eval", fast_tmp_path / "golden.yaml", "--data-dir", data, "--json")
+    assert result.code == code
+    assert [item["id"] for item in json.loads(result.out)["failed"]] == ["tides"] * code
+    assert "passed" in run("eval", fast_tmp_path / "golden.yaml", "--data-dir", data).out

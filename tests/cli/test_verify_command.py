@@ -1,4 +1,4 @@
-"""`glossator verify`: a text against files, against the book, and a batch; usable in a CI."""
+"""`glossator verify`: a text against files, against the book, and a batch."""
 
 from __future__ import annotations
 
@@ -9,13 +9,14 @@ from pathlib import Path
 import pytest
 
 import glossator
-from commands import Outcome, quick_folder, run
+from commands import CommandResult, quick_folder, run
 
 SOURCE = "The hip motor weighs 40 kg. It must never be lifted by one person."
 
 
 @pytest.fixture(scope="module")
-def room() -> Iterator[Path]:
+def folder() -> Iterator[Path]:
+    """A folder with a source, and a book that says the same."""
     with quick_folder() as folder:
         (folder / "source.txt").write_text(SOURCE, "utf-8")
         (folder / "book").mkdir()
@@ -25,63 +26,63 @@ def room() -> Iterator[Path]:
         yield folder
 
 
-def verify(room: Path, text: str, *more: object) -> Outcome:
-    (room / "draft.md").write_text(text, "utf-8")
-    return run("verify", room / "draft.md", "--data-dir", room / "data", *more)
+def verify(folder: Path, text: str, *more: object) -> CommandResult:
+    (folder / "draft.md").write_text(text, "utf-8")
+    return run("verify", folder / "draft.md", "--data-dir", folder / "data", *more)
 
 
-def test_a_true_text_passes(room: Path) -> None:
-    outcome = verify(room, "The hip motor weighs 40 kg. [1]", "--source", room / "source.txt")
-    assert outcome.code == 0
-    assert "1 of 1 claims are supported" in outcome.out
+def test_supported_text_passes(folder: Path) -> None:
+    result = verify(folder, "The hip motor weighs 40 kg. [1]", "--source", folder / "source.txt")
+    assert result.code == 0
+    assert "1 of 1 claims are supported" in result.out
 
 
-def test_a_false_text_fails_and_says_why(room: Path) -> None:
-    outcome = verify(room, "Hello! The hip motor weighs 400 kg. [1]", "--source", room / "source.txt")
-    assert outcome.code == 1
-    assert "says 400 kg; the source says 40 kg" in outcome.out
+def test_contradicted_text_fails_with_a_reason(folder: Path) -> None:
+    result = verify(folder, "Hello! The hip motor weighs 400 kg. [1]", "--source", folder / "source.txt")
+    assert result.code == 1
+    assert "says 400 kg; the source says 40 kg" in result.out
 
 
-def test_json_holds_every_claim(room: Path) -> None:
-    outcome = verify(room, "The hip motor weighs 40 kg. It flies.", "--source", room / "source.txt", "--json")
-    found = json.loads(outcome.out)
-    assert (outcome.code, found["supported"]) == (1, False)
+def test_json_contains_every_claim(folder: Path) -> None:
+    result = verify(folder, "The hip motor weighs 40 kg. It flies.", "--source", folder / "source.txt", "--json")
+    found = json.loads(result.out)
+    assert (result.code, found["supported"]) == (1, False)
     assert [s["verdict"]["supported"] for s in found["sentences"]] == [True, False]
     assert found["unsupported_claims"][0]["text"] == "It flies."
 
 
-def test_without_a_source_the_book_is_asked(room: Path) -> None:
-    assert verify(room, "The hip motor weighs 40 kg.").code == 0
-    assert verify(room, "The hip motor weighs 70 kg.").code == 1
+def test_text_is_checked_against_the_book_without_a_source(folder: Path) -> None:
+    assert verify(folder, "The hip motor weighs 40 kg.").code == 0
+    assert verify(folder, "The hip motor weighs 70 kg.").code == 1
 
 
-def test_standard_input(room: Path) -> None:
-    arguments = ("verify", "-", "--source", room / "source.txt", "--data-dir", room / "data")
+def test_text_from_standard_input(folder: Path) -> None:
+    arguments = ("verify", "-", "--source", folder / "source.txt", "--data-dir", folder / "data")
     assert run(*arguments, stdin=b"The hip motor weighs 40 kg.").code == 0
 
 
-def test_a_batch(room: Path) -> None:
+def test_batch(folder: Path) -> None:
     lines = [
         {"id": "a", "claim": "The hip motor weighs 40 kg.", "passages": [SOURCE]},
         {"claim": "The hip motor weighs 41 kg.", "passages": [{"text": SOURCE}]},
     ]
-    (room / "batch.jsonl").write_text("\n".join(json.dumps(line) for line in lines), "utf-8")
-    outcome = run("verify", "--batch", room / "batch.jsonl", "--json")
-    results = json.loads(outcome.out)["results"]
-    assert outcome.code == 1
+    (folder / "batch.jsonl").write_text("\n".join(json.dumps(line) for line in lines), "utf-8")
+    result = run("verify", "--batch", folder / "batch.jsonl", "--json")
+    results = json.loads(result.out)["results"]
+    assert result.code == 1
     assert [(r["id"], r["supported"], r["status"]) for r in results] == [
         ("a", True, "supported"),
         (2, False, "contradicted"),
     ]
-    assert "1 of 2 claims are supported" in run("verify", "--batch", room / "batch.jsonl").out
+    assert "1 of 2 claims are supported" in run("verify", "--batch", folder / "batch.jsonl").out
 
 
 @pytest.mark.parametrize("line", ["{", "[]", '{"claim": 1}', '{"claim": "x"}', '"x"', "\x00"])
-def test_a_bad_line_is_named(room: Path, line: str) -> None:
-    (room / "bad.jsonl").write_text(f'{{"claim": "x", "passages": []}}\n{line}\n', "utf-8")
-    assert run("verify", "--batch", room / "bad.jsonl").failed_with(2, "Line 2")
+def test_error_names_the_invalid_batch_line(folder: Path, line: str) -> None:
+    (folder / "bad.jsonl").write_text(f'{{"claim": "x", "passages": []}}\n{line}\n', "utf-8")
+    assert run("verify", "--batch", folder / "bad.jsonl").failed_with(2, "Line 2")
 
 
-def test_something_must_be_given(room: Path) -> None:
+def test_missing_text_fails_with_one_line(folder: Path) -> None:
     assert run("verify").failed_with(2, "TEXT")
-    assert run("verify", room / "missing.md").failed_with(2, "cannot be read")
+    assert run("verify", folder / "missing.md").failed_with(2, "cannot be read")

@@ -1,4 +1,4 @@
-"""Deep links: the first words on the page that a browser finds are the quoted ones."""
+"""Deep links: the first match that a browser finds on the page is the quote."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from glossator.core.text.sentences import split_sentences
 
 
 def folded(text: str) -> list[tuple[str, int]]:
-    """Characters as a browser compares them, each with its place."""
-    plain = ((c, place) for place, one in enumerate(text) for c in unicodedata.normalize("NFKD", one).casefold())
-    return [(c, place) for c, place in plain if unicodedata.combining(c) == 0]
+    """Characters as a browser compares them, each with its offset."""
+    plain = ((c, offset) for offset, one in enumerate(text) for c in unicodedata.normalize("NFKD", one).casefold())
+    return [(c, offset) for c, offset in plain if unicodedata.combining(c) == 0]
 
 
 def find(page: str, words: str, after: int = 0) -> tuple[int, int] | None:
-    """The first match from word boundary to word boundary, as the specification of text fragments has it."""
+    """The first match between word boundaries, as the text fragment specification defines it."""
     there, wanted = folded(page), "".join(c for c, _ in folded(words))
     text = "".join(c for c, _ in there)
     for match in re.finditer(f"(?={re.escape(wanted)})", text):
@@ -33,8 +33,8 @@ def find(page: str, words: str, after: int = 0) -> tuple[int, int] | None:
     return None
 
 
-def opened(page: str, directive: str) -> tuple[int, int]:
-    """What a browser would show for `prefix-,start,end`."""
+def selected_range(page: str, directive: str) -> tuple[int, int]:
+    """The range that a browser would select for `prefix-,start,end`."""
     assert re.fullmatch(r"(?:[\w%!'()*.~;:@/?$+]|-,|,)+", directive, re.ASCII)
     prefix, _, rest = directive.rpartition("-,")
     start, _, end = rest.partition(",")
@@ -57,58 +57,58 @@ PAGES = st.lists(st.one_of(SENTENCES, st.just("The robot walks.")), min_size=1, 
 
 
 @given(PAGES, st.data())
-def test_a_fragment_opens_the_page_at_the_quote(page: str, data: st.DataObject) -> None:
+def test_fragment_opens_the_page_at_the_quote(page: str, data: st.DataObject) -> None:
     span = data.draw(st.sampled_from(split_sentences(page)))
     if directive := text_fragment(page, span.start, span.end):
-        start, end = opened(page, directive)
+        start, end = selected_range(page, directive)
         assert start == span.start
         assert end <= span.end
 
 
 @given(st.lists(st.text("abcdefgh", min_size=3, max_size=8), min_size=5, max_size=60, unique=True))
-def test_words_that_stand_once_always_get_a_fragment(words: list[str]) -> None:
+def test_unique_words_always_get_a_fragment(words: list[str]) -> None:
     page = f"Opening words. {' '.join(words)}. Closing words."
     start = len("Opening words. ")
     directive = text_fragment(page, start, start + len(" ".join(words)) + 1)
-    assert opened(page, directive)[0] == start
+    assert selected_range(page, directive)[0] == start
 
 
-def test_characters_with_a_meaning_are_encoded() -> None:
+def test_reserved_characters_are_encoded() -> None:
     page = "A well-known, R&D-led 100% claim #1."
     assert text_fragment(page, 0, len(page)) == "A%20well%2Dknown%2C%20R%26D%2Dled%20100%25%20claim%20%231."
 
 
-def test_a_long_quote_is_named_by_its_first_and_last_words() -> None:
+def test_long_quote_is_matched_by_its_first_and_last_words() -> None:
     page = "Zero. " + " ".join(f"word{n}" for n in range(40)) + ". End."
     fragment = text_fragment(page, 6, len(page) - 5)
     assert fragment == "word0%20word1%20word2%20word3,word36%20word37%20word38%20word39."
 
 
-def test_a_repeated_sentence_is_told_apart_by_the_words_before_it() -> None:
+def test_repeated_sentence_gets_the_words_before_it_as_prefix() -> None:
     page = "At first it fails. At last it fails."
     start = page.rindex("it fails")
     assert text_fragment(page, start, len(page)) == "last-,it%20fails."
 
 
-def test_a_quote_that_cannot_be_told_apart_links_to_its_section() -> None:
+def test_ambiguous_quote_links_to_its_section() -> None:
     page = "It fails.\n\nIt fails."
     assert deep_link("https://x.org/p", "why not", page, 11, 20) == "https://x.org/p#why%20not"
     assert deep_link("https://x.org/p", "", page, 11, 20) == "https://x.org/p"
 
 
-def test_the_same_words_with_other_accents_or_case_are_no_other_words() -> None:
+def test_matching_ignores_accents_and_case() -> None:
     page = "RÉSUMÉS ARE SHORT. Resumes are short."
     start = page.index("Resumes")
     assert text_fragment(page, start, len(page)) == "SHORT.-,Resumes%20are%20short."
 
 
-def test_formulas_are_left_out_of_a_fragment() -> None:
+def test_fragment_excludes_formulas() -> None:
     page = r"The angle $\alpha_1$ of the long arm grows with $t$. More."
     assert text_fragment(page, 0, page.index(" More")) == "of%20the%20long%20arm%20grows%20with"
     assert text_fragment("$x^2$", 0, 5) == ""
 
 
-def test_prices_are_no_formulas() -> None:
+def test_prices_are_not_formulas() -> None:
     page = "It costs $5 here and $6 there."
     assert text_fragment(page, 0, len(page)) == "It%20costs%20$5%20here%20and%20$6%20there."
 
@@ -120,7 +120,7 @@ def test_urdu_is_encoded() -> None:
     assert unquote(link) == f"https://x.org/p#تعارف:~:text={page}"
 
 
-def test_every_citation_of_an_answer_opens_the_page_at_its_quote(small_book: Path, tmp_path: Path) -> None:
+def test_every_citation_opens_the_page_at_its_quote(small_book: Path, tmp_path: Path) -> None:
     with glossator.open(tmp_path / "data") as book:
         book.ingest(small_book, base_url="https://x.org")
         citations = book.ask("What are tides caused by?").citations
@@ -128,4 +128,4 @@ def test_every_citation_of_an_answer_opens_the_page_at_its_quote(small_book: Pat
     assert citations
     for citation in citations:
         directive = citation.url.partition(":~:text=")[2]
-        assert opened(texts[citation.document_id], directive)[0] == citation.start
+        assert selected_range(texts[citation.document_id], directive)[0] == citation.start

@@ -1,4 +1,4 @@
-"""Sentences begin and end where a reader of the language says so."""
+"""Sentence boundaries in many languages."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from glossator.core.text.sentences import MAX_SENTENCE, split_sentences
+from glossator.core.text.sentences import MAX_SENTENCE_LENGTH, split_sentences
 
-# Sentences are parted by a bar.
+# Sentences are separated by a bar.
 TEXTS = {
     "a unit that is also an abbreviation": "It sends a command every 2 ms. | The joint waits 5 min. | Ms. Lee agrees.",
     "plain": "One is here. | Two is there! | Is three?",
@@ -17,9 +17,9 @@ TEXTS = {
     "times": "We met at 3 p.m. yesterday. | They left.",
     "decimals": "Pi is 3.14159. | It costs $3.50 or 5.5 %. | Done.",
     "versions": "Version 2.0.1 is out. | See v1.2. | It works with Python 3.11.",
-    "addresses": "See https://x.org/a.b?c=d.e!f. | Mail a.b@x.org. | Read README.md. | Node.js is fine.",
+    "URLs": "See https://x.org/a.b?c=d.e!f. | Mail a.b@x.org. | Read README.md. | Node.js is fine.",
     "initials": "J. R. R. Tolkien wrote it. | So did C. S. Lewis. | See Robert A. Heinlein. | Smith, J. (2020) did.",
-    "letters that are no initials": "This is plan B. | It works. | Take vitamin C. | It helps.",
+    "letters that are not initials": "This is plan B. | It works. | Take vitamin C. | It helps.",
     "countries": "The U.S. economy grew. | The E.U. did not.",
     "titles": "He has a Ph.D. in maths. | She has two.",
     "ellipses": "Wait... what happened? | Nothing… | Well.",
@@ -29,7 +29,7 @@ TEXTS = {
     "names with marks": "Yahoo! is a site. | Use it.",
     "names in lower case": "I have an iPad. | iOS runs on it. | macOS does not.",
     "lower case": "all is lower case here. | so is this. | and this",
-    "numbers of a list": "1. First do this. | 2. Then do that.",
+    "list numbers": "1. First do this. | 2. Then do that.",
     "years": "It was 1984. | Then came 1985.",
     "Chinese and Japanese": "これは文です。|次の文！|本当？|「はい。」|终。",
     "Urdu": "یہ ایک جملہ ہے۔ | کیا یہ سوال ہے؟ | ہاں۔",
@@ -39,21 +39,21 @@ TEXTS = {
 }
 
 
-@pytest.mark.parametrize("parted", TEXTS.values(), ids=TEXTS.keys())
-def test_sentences_are_parted_where_a_reader_parts_them(parted: str) -> None:
-    text = parted.replace(" | ", " ").replace("|", "")
-    wanted = [sentence.strip() for sentence in parted.split("|")]
-    assert [text[span.start : span.end] for span in split_sentences(text)] == wanted
+@pytest.mark.parametrize("marked", TEXTS.values(), ids=TEXTS.keys())
+def test_sentence_boundaries(marked: str) -> None:
+    text = marked.replace(" | ", " ").replace("|", "")
+    expected = [sentence.strip() for sentence in marked.split("|")]
+    assert [text[span.start : span.end] for span in split_sentences(text)] == expected
 
 
-def test_a_text_without_a_full_stop_is_cut_at_white_space() -> None:
+def test_text_without_a_full_stop_is_cut_at_white_space() -> None:
     text = "word " * 2000
     parts = [text[span.start : span.end] for span in split_sentences(text)]
-    assert max(map(len, parts)) <= MAX_SENTENCE
+    assert max(map(len, parts)) <= MAX_SENTENCE_LENGTH
     assert " ".join(parts) == text.strip()
 
 
-def test_only_the_range_that_was_asked_for_is_read() -> None:
+def test_only_the_given_range_is_split() -> None:
     text = "Before. One. Two. After."
     assert [text[span.start : span.end] for span in split_sentences(text, 8, 17)] == ["One.", "Two."]
 
@@ -62,7 +62,7 @@ MARKS = st.text(st.sampled_from(" \n\t.!?…。۔؟।\"'”)*aAbB1é漢اक"),
 
 
 @given(st.one_of(st.text(max_size=300), MARKS, MARKS.map(lambda text: text * 40)))
-def test_sentences_are_trimmed_ordered_apart_and_leave_nothing_out(text: str) -> None:
+def test_sentences_are_trimmed_ordered_disjoint_and_complete(text: str) -> None:
     spans = split_sentences(text)
     position = 0
     for span in spans:
@@ -70,6 +70,6 @@ def test_sentences_are_trimmed_ordered_apart_and_leave_nothing_out(text: str) ->
         assert position <= span.start < span.end
         assert not text[position : span.start].strip()
         assert sentence == sentence.strip()
-        assert len(sentence) <= MAX_SENTENCE
+        assert len(sentence) <= MAX_SENTENCE_LENGTH
         position = span.end
     assert not text[position:].strip()

@@ -55,7 +55,7 @@ def test_every_setting_is_documented_and_no_other() -> None:
 
 @pytest.fixture(scope="module")
 def document(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    """The server's own description of itself."""
+    """The OpenAPI document."""
     return create_app(Settings(data_dir=tmp_path_factory.mktemp("data"))).openapi()
 
 
@@ -66,7 +66,7 @@ def test_every_route_is_documented(document: dict[str, Any]) -> None:
 
 def test_the_tables_of_the_api_are_what_the_server_says(document: dict[str, Any]) -> None:
     page = DOCS / "api.md"
-    made = api_page.filled(page.read_text("utf-8"), document)
+    made = api_page.fill_tables(page.read_text("utf-8"), document)
     if os.environ.get("GLOSSATOR_WRITE_DOCS"):
         page.write_text(made, "utf-8")
     assert page.read_text("utf-8") == made

@@ -1,4 +1,4 @@
-"""Chunks: exact slices of the document, cut by structure, sized by the model's own tokens."""
+"""Chunks are exact slices of the document, split by structure, with sizes in tokens of the model."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import glossator
 from glossator.core.text.sentences import split_sentences
 from glossator.core.types import BlockKind, Chunk, Document
-from glossator.ingest.chunk import BOOK, chunk_document
+from glossator.ingest.chunk import BOOK_CHUNKS, chunk_document
 from glossator.ingest.read import read_source
 
 CountTokens = Callable[[Sequence[str]], list[int]]
@@ -21,24 +21,24 @@ PROSE = (BlockKind.PARAGRAPH, BlockKind.ITEM)
 
 
 @pytest.fixture(scope="module")
-def count(tmp_path_factory: pytest.TempPathFactory) -> CountTokens:
+def count_tokens(tmp_path_factory: pytest.TempPathFactory) -> CountTokens:
     """The real tokenizer."""
     return glossator.open(tmp_path_factory.mktemp("data")).engine.embedder.count_tokens
 
 
-def words(texts: Sequence[str]) -> list[int]:
-    """Delta times thirty: a stand-in for tokens that makes short texts long enough to cut."""
+def thirty_tokens_per_word(texts: Sequence[str]) -> list[int]:
+    """Thirty tokens per word, so that short texts are long enough to split."""
     return [30 * len(text.split()) for text in texts]
 
 
-def read(markdown: str) -> Document:
+def read_markdown(markdown: str) -> Document:
     with tempfile.TemporaryDirectory() as folder:
         Path(folder, "page.md").write_text(f"Start.\n\n{markdown}", "utf-8")
         return read_source(folder, "https://x.org", 10_000_000).documents[0]
 
 
-def check(document: Document, chunks: list[Chunk]) -> None:
-    """The laws that hold for every document."""
+def assert_valid_chunks(document: Document, chunks: list[Chunk]) -> None:
+    """Properties of the chunks of every document."""
     position = 0
     for number, chunk in enumerate(chunks):
         assert chunk.text == document.text[chunk.start : chunk.end]
@@ -78,53 +78,53 @@ BLOCK = st.one_of(
 
 @settings(deadline=None)
 @given(st.lists(BLOCK, max_size=12).map("\n\n".join))
-def test_chunks_slice_back_to_the_document_and_leave_nothing_out(markdown: str) -> None:
-    document = read(markdown)
-    check(document, chunk_document(document, words))
+def test_chunks_are_slices_of_the_document_and_omit_nothing(markdown: str) -> None:
+    document = read_markdown(markdown)
+    assert_valid_chunks(document, chunk_document(document, thirty_tokens_per_word))
 
 
 @settings(deadline=None)
 @given(st.lists(st.text("abcdefgh", min_size=1, max_size=9), min_size=1, max_size=300))
-def test_no_word_of_plain_prose_is_lost(given_words: list[str]) -> None:
+def test_no_word_of_prose_is_lost(given_words: list[str]) -> None:
     paragraphs = [" ".join(given_words[i : i + 25]) for i in range(0, len(given_words), 25)]
-    document = read("\n\n".join(paragraphs))
-    chunks = chunk_document(document, words)
+    document = read_markdown("\n\n".join(paragraphs))
+    chunks = chunk_document(document, thirty_tokens_per_word)
     assert " ".join(chunk.text for chunk in chunks).split() == ["Start.", *given_words]
 
 
-def test_long_prose_is_cut_into_even_chunks_of_300_to_400_tokens(count: CountTokens) -> None:
+def test_long_prose_is_split_into_even_chunks_of_300_to_400_tokens(count_tokens: CountTokens) -> None:
     prose = "\n\n".join(
         " ".join(f"The motor number {n} turns the wheel {m} times before it stops." for m in range(3))
         for n in range(60)
     )
-    document = read(f"# Motors\n\n{prose}")
-    sizes = count([chunk.text for chunk in chunk_document(document, count)])
+    document = read_markdown(f"# Motors\n\n{prose}")
+    sizes = count_tokens([chunk.text for chunk in chunk_document(document, count_tokens)])
     assert len(sizes) > 5
-    assert all(BOOK.target - 100 <= size <= BOOK.limit for size in sizes[1:])
+    assert all(BOOK_CHUNKS.target - 100 <= size <= BOOK_CHUNKS.limit for size in sizes[1:])
 
 
-def test_a_section_a_little_too_long_becomes_two_halves(count: CountTokens) -> None:
-    document = read("## Long\n\n" + " ".join(f"Number {n} is a short sentence." for n in range(60)))
-    sizes = count([chunk.text for chunk in chunk_document(document, count)][1:])
+def test_section_just_over_the_limit_becomes_two_halves(count_tokens: CountTokens) -> None:
+    document = read_markdown("## Long\n\n" + " ".join(f"Number {n} is a short sentence." for n in range(60)))
+    sizes = count_tokens([chunk.text for chunk in chunk_document(document, count_tokens)][1:])
     assert len(sizes) == 2
     assert abs(sizes[0] - sizes[1]) < 30
 
 
-def test_a_listing_and_a_row_are_never_cut(count: CountTokens) -> None:
+def test_code_blocks_and_table_rows_are_never_split(count_tokens: CountTokens) -> None:
     code = "\n".join(f"value_{n} = compute({n}, {n + 1})" for n in range(200))
     row = " ".join(f"cell{n}" for n in range(600))
-    document = read(f"Before.\n\n```python\n{code}\n```\n\n| a |\n|---|\n| {row} |\n\nAfter.")
-    texts = [chunk.text for chunk in chunk_document(document, count)]
+    document = read_markdown(f"Before.\n\n```python\n{code}\n```\n\n| a |\n|---|\n| {row} |\n\nAfter.")
+    texts = [chunk.text for chunk in chunk_document(document, count_tokens)]
     assert sum(code in text for text in texts) == 1
     assert sum(row in text for text in texts) == 1
 
 
-def test_sections_are_never_mixed_and_know_their_place(tmp_path: Path) -> None:
+def test_chunks_stay_within_a_section_and_have_its_heading_path(tmp_path: Path) -> None:
     (tmp_path / "page.md").write_text(
         "# Robots\n\nIntro.\n\n## Legs {#leg}\n\nTwo.\n\n### Feet\n\nFlat.\n\n## Arms\n\nLong.\n", "utf-8"
     )
     (document,) = read_source(str(tmp_path), "https://x.org", 1_000_000).documents
-    found = [(c.text, c.heading_path, c.section, c.anchor) for c in chunk_document(document, words)]
+    found = [(c.text, c.heading_path, c.section, c.anchor) for c in chunk_document(document, thirty_tokens_per_word)]
     assert found == [
         ("Intro.", ("Robots",), "Robots", "robots"),
         ("Two.", ("Robots", "Legs"), "Legs", "leg"),
@@ -133,13 +133,13 @@ def test_sections_are_never_mixed_and_know_their_place(tmp_path: Path) -> None:
     ]
 
 
-def test_the_bullet_of_an_item_is_shown_but_not_quoted() -> None:
-    document = read("- First thing.\n- Second thing.\n")
+def test_bullet_of_a_list_item_is_not_part_of_its_sentence() -> None:
+    document = read_markdown("- First thing.\n- Second thing.\n")
     (chunk,) = chunk_document(document, lambda texts: [1 for _ in texts])
     assert chunk.text == "Start.\n\n- First thing.\n- Second thing."
     assert [chunk.text[s.start : s.end] for s in chunk.sentences] == ["Start.", "First thing.", "Second thing."]
 
 
-def test_the_same_source_gives_the_same_chunks() -> None:
-    first, second = read("## A\n\nText. More."), read("## A\n\nText. More.")
-    assert chunk_document(first, words) == chunk_document(second, words)
+def test_chunking_is_deterministic() -> None:
+    first, second = read_markdown("## A\n\nText. More."), read_markdown("## A\n\nText. More.")
+    assert chunk_document(first, thirty_tokens_per_word) == chunk_document(second, thirty_tokens_per_word)

@@ -1,4 +1,4 @@
-"""Routes, ids, order and titles agree with what the real Docusaurus made of the same sources."""
+"""Docusaurus: routes, ids, order and titles match the output of the real Docusaurus."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from glossator.ingest.read import read_source
 from paths import DATA
 
 SITE = DATA / "docusaurus"
-TRUTH: list[dict[str, Any]] = json.loads((SITE / "truth.json").read_text("utf-8"))["pages"]
+EXPECTED_PAGES: list[dict[str, Any]] = json.loads((SITE / "truth.json").read_text("utf-8"))["pages"]
 LIMIT = 1_000_000
 
 
 @pytest.fixture(scope="module")
 def pages() -> dict[str, Document]:
-    book = read_source(str(SITE), "https://x.org", LIMIT)
-    return {document.document_id: document for document in book.documents}
+    contents = read_source(str(SITE), "https://x.org", LIMIT)
+    return {document.document_id: document for document in contents.documents}
 
 
 @pytest.fixture
@@ -31,62 +31,62 @@ def site(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def ids(folder: Path) -> list[str]:
+def document_ids(folder: Path) -> list[str]:
     return [document.document_id for document in read_source(str(folder), "", LIMIT).documents]
 
 
-@pytest.mark.parametrize("truth", TRUTH, ids=lambda page: page["source"])
-def test_a_page_stands_where_docusaurus_put_it(truth: dict[str, Any], pages: dict[str, Document]) -> None:
-    page = pages[truth["source"]]
-    assert unquote(page.url) == "https://x.org" + truth["permalink"]
-    if "title" in truth:
-        assert page.title == truth["title"]
-    wanted = [tuple(heading) for heading in truth.get("headings", [])]
-    found = [
+@pytest.mark.parametrize("expected", EXPECTED_PAGES, ids=lambda page: page["source"])
+def test_page_matches_the_output_of_docusaurus(expected: dict[str, Any], pages: dict[str, Document]) -> None:
+    page = pages[expected["source"]]
+    assert unquote(page.url) == "https://x.org" + expected["permalink"]
+    if "title" in expected:
+        assert page.title == expected["title"]
+    expected_headings = [tuple(heading) for heading in expected.get("headings", [])]
+    headings = [
         (block.level, block.anchor, page.text[block.start : block.end])
         for block in page.blocks
         if block.kind is BlockKind.HEADING and block.level > 1
     ]
-    assert [heading for heading in found if heading in wanted] == wanted
+    assert [heading for heading in headings if heading in expected_headings] == expected_headings
 
 
-def test_pages_come_in_the_order_of_the_sidebar(pages: dict[str, Document]) -> None:
-    known = [page["source"] for page in TRUTH]
+def test_pages_are_in_sidebar_order(pages: dict[str, Document]) -> None:
+    known = [page["source"] for page in EXPECTED_PAGES]
     assert [source for source in pages if source in known] == known
 
 
-def test_drafts_unlisted_pages_and_partials_are_no_pages(pages: dict[str, Document]) -> None:
-    assert set(pages) == {page["source"] for page in TRUTH}
+def test_drafts_unlisted_pages_and_partials_are_skipped(pages: dict[str, Document]) -> None:
+    assert set(pages) == {page["source"] for page in EXPECTED_PAGES}
 
 
-def test_the_docs_folder_alone_is_known_as_part_of_its_site(pages: dict[str, Document]) -> None:
-    book = read_source(str(SITE / "docs"), "https://x.org", LIMIT)
-    assert [(d.document_id, d.url) for d in book.documents] == [(d.document_id, d.url) for d in pages.values()]
+def test_docs_folder_is_recognized_as_part_of_its_site(pages: dict[str, Document]) -> None:
+    contents = read_source(str(SITE / "docs"), "https://x.org", LIMIT)
+    assert [(d.document_id, d.url) for d in contents.documents] == [(d.document_id, d.url) for d in pages.values()]
 
 
-def test_without_a_base_address_the_sites_own_is_used() -> None:
-    book = read_source(str(SITE), None, LIMIT)
-    assert all(document.url.startswith("https://tricky.example.org/") for document in book.documents)
+def test_base_url_defaults_to_that_of_the_site() -> None:
+    contents = read_source(str(SITE), None, LIMIT)
+    assert all(document.url.startswith("https://tricky.example.org/") for document in contents.documents)
 
 
-def test_routes_begin_with_docs_unless_the_config_says_otherwise(site: Path) -> None:
+def test_routes_begin_with_docs_by_default(site: Path) -> None:
     (site / "docs" / "02-page.md").write_text("# Page\n\nText.", "utf-8")
     (document,) = read_source(str(site), "https://x.org/base/", LIMIT).documents
     assert document.url == "https://x.org/base/docs/page"
 
 
-def test_chapters_are_the_labels_of_the_folders_above(pages: dict[str, Document]) -> None:
+def test_chapters_are_the_labels_of_the_parent_folders(pages: dict[str, Document]) -> None:
     assert pages["01-foo/02.bar.md"].chapters == ("Foo Category", "Bar, titled by its heading")
     assert pages["10-catlink/landing.md"].chapters == ("Linked to a doc", "Landing")
 
 
-def test_sidebar_positions_beat_number_prefixes_and_names(site: Path) -> None:
+def test_sidebar_position_precedes_number_prefix_and_name(site: Path) -> None:
     for name, front in {"a": "", "b": "sidebar_position: 2", "c": "sidebar_position: 1.5", "01-z": ""}.items():
         (site / "docs" / f"{name}.md").write_text(f"---\ntitle: T\n{front}\n---\nText.", "utf-8")
-    assert ids(site) == ["01-z.md", "c.md", "b.md", "a.md"]
+    assert document_ids(site) == ["01-z.md", "c.md", "b.md", "a.md"]
 
 
-def test_a_folder_with_a_broken_category_file_keeps_its_name(site: Path) -> None:
+def test_invalid_category_file_is_ignored(site: Path) -> None:
     (site / "docs" / "guide").mkdir()
     (site / "docs" / "guide" / "_category_.json").write_text("{broken", "utf-8")
     (site / "docs" / "guide" / "a.md").write_text("# A\n\nText.", "utf-8")
@@ -94,16 +94,16 @@ def test_a_folder_with_a_broken_category_file_keeps_its_name(site: Path) -> None
     assert document.chapters == ("guide", "A")
 
 
-def test_a_page_names_its_own_format(site: Path) -> None:
+def test_front_matter_sets_the_format_of_a_page(site: Path) -> None:
     (site / "docs" / "a.md").write_text("---\nformat: md\n---\nUse {braces} here.", "utf-8")
     (site / "docs" / "b.md").write_text("Use {braces} here.", "utf-8")
     texts = [document.text for document in read_source(str(site), "", LIMIT).documents]
     assert texts == ["Use {braces} here.", "Use here."]
 
 
-def test_mdx_in_packages_does_not_make_a_folder_a_docusaurus_site(tmp_path: Path) -> None:
+def test_mdx_in_node_modules_does_not_make_a_docusaurus_site(tmp_path: Path) -> None:
     (tmp_path / "node_modules").mkdir()
     (tmp_path / "node_modules" / "x.mdx").write_text("# X", "utf-8")
     (tmp_path / "a.md").write_text("Plain {text}.", "utf-8")
-    book = read_source(str(tmp_path), "", LIMIT)
-    assert (book.layout, [d.text for d in book.documents]) == ("plain", ["Plain {text}."])
+    contents = read_source(str(tmp_path), "", LIMIT)
+    assert (contents.layout, [d.text for d in contents.documents]) == ("plain", ["Plain {text}."])

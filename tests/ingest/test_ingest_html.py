@@ -1,4 +1,4 @@
-"""HTML folders: the main content of a page, with anchors, and nothing that a reader does not see."""
+"""HTML: the main content of a page, with anchors, and without anything that is not displayed."""
 
 from __future__ import annotations
 
@@ -7,20 +7,20 @@ from pathlib import Path
 import pytest
 
 from glossator.core.types import BlockKind
-from glossator.ingest.formats.html import Extracted, extract
+from glossator.ingest.formats.html import ExtractedPage, extract
 from glossator.ingest.read import read_source
 
 
-def shown(html: str) -> str:
+def text_of(html: str) -> str:
     return extract(f"<main>{html}</main>").text
 
 
-def headings(page: Extracted) -> list[tuple[int, str, str]]:
+def headings(page: ExtractedPage) -> list[tuple[int, str, str]]:
     found = [block for block in page.blocks if block.kind is BlockKind.HEADING]
     return [(block.level, block.anchor, page.text[block.start : block.end]) for block in found]
 
 
-MAIN = {
+PAGE_FRAMES = {
     "Sphinx": '<div class="document"><div role="main" class="body">{}</div></div><div class="sphinxsidebar">Side</div>',
     "Docusaurus": '<nav>Top</nav><main><nav class="breadcrumbs">Crumbs</nav><article>{}</article></main>',
     "mdBook": '<nav id="sidebar">Side</nav><div id="content"><main>{}</main><nav>Next</nav></div>',
@@ -29,14 +29,14 @@ MAIN = {
 }
 
 
-@pytest.mark.parametrize("frame", MAIN.values(), ids=MAIN.keys())
+@pytest.mark.parametrize("frame", PAGE_FRAMES.values(), ids=PAGE_FRAMES.keys())
 def test_only_the_main_content_is_read(frame: str) -> None:
     body = frame.format("<h1>Title</h1><p>Some words.</p>")
     page = extract(f"<html><head><title>T</title><style>p {{}}</style></head><body>{body}</body></html>")
     assert (page.title, page.text) == ("Title", "Title\n\nSome words.")
 
 
-UNSEEN = [
+HIDDEN = [
     "<script>secret()</script>",
     "<style>.secret {}</style>",
     "<noscript>secret</noscript>",
@@ -56,12 +56,12 @@ UNSEEN = [
 ]
 
 
-@pytest.mark.parametrize("html", UNSEEN)
-def test_what_a_browser_does_not_show_is_not_read(html: str) -> None:
-    assert shown(f"<p>Before.</p>{html}<p>After.</p>") == "Before.\n\nAfter."
+@pytest.mark.parametrize("html", HIDDEN, ids=lambda html: html[:40])
+def test_hidden_elements_are_not_read(html: str) -> None:
+    assert text_of(f"<p>Before.</p>{html}<p>After.</p>") == "Before.\n\nAfter."
 
 
-SEEN = {
+VISIBLE = {
     "inline markup": ("<p>One <b>t<i>w</i>o</b>\n three<br>four</p>", "One two three four"),
     "entities": ("<p>a &lt; b &amp;&nbsp;c &#8212; d</p>", "a < b & c — d"),
     "invisible characters": ("<p>soft\u00adhyphen zero\u200bwidth</p>", "softhyphen zerowidth"),
@@ -71,7 +71,7 @@ SEEN = {
     ),
     "definitions": ("<dl><dt>Term</dt><dd>Meaning</dd></dl>", "Term\n\nMeaning"),
     "details": ("<details><summary>More</summary>Text</details>", "More\n\nText"),
-    "a picture": (
+    "an image": (
         "<figure><img src='a' alt='A long arm'><figcaption>Arm</figcaption></figure>",
         "[Figure: A long arm]\n\nArm",
     ),
@@ -84,38 +84,38 @@ SEEN = {
 }
 
 
-@pytest.mark.parametrize(("html", "text"), SEEN.values(), ids=SEEN.keys())
-def test_what_a_reader_sees_is_read(html: str, text: str) -> None:
-    assert shown(html) == text
+@pytest.mark.parametrize(("html", "text"), VISIBLE.values(), ids=VISIBLE.keys())
+def test_visible_text_is_read(html: str, text: str) -> None:
+    assert text_of(html) == text
 
 
 ANCHORS = {
     "its own": '<h2 id="own">Head</h2>',
-    "the section's": '<section id="own"><h2>Head<a class="headerlink" href="#own">¶</a></h2></section>',
-    "an anchor's before it": '<a id="own"></a><h2>Head</h2>',
-    "an anchor's inside": '<h2><a name="own"></a>Head</h2>',
-    "a link's inside": '<h2><a class="header" href="#own" id="own">Head</a></h2>',
+    "that of the section": '<section id="own"><h2>Head<a class="headerlink" href="#own">¶</a></h2></section>',
+    "an anchor before it": '<a id="own"></a><h2>Head</h2>',
+    "an anchor inside": '<h2><a name="own"></a>Head</h2>',
+    "a link inside": '<h2><a class="header" href="#own" id="own">Head</a></h2>',
 }
 
 
 @pytest.mark.parametrize("html", ANCHORS.values(), ids=ANCHORS.keys())
-def test_a_heading_is_reached_by_an_anchor(html: str) -> None:
+def test_heading_has_an_anchor(html: str) -> None:
     assert headings(extract(f"<main><h1>T</h1>{html}<p>Text.</p></main>"))[1] == (2, "own", "Head")
 
 
-LISTINGS = {
+CODE_BLOCKS = {
     "a class on code": '<pre><code class="language-python">a\n  b</code></pre>',
-    "a class around it": '<div class="highlight-python"><div class="highlight"><pre>a\n  b\n</pre></div></div>',
-    "lines that break": '<pre class="language-python"><code><span>a<br></span><span>  b<br></span></code></pre>',
+    "a class on the container": '<div class="highlight-python"><div class="highlight"><pre>a\n  b\n</pre></div></div>',
+    "line break tags": '<pre class="language-python"><code><span>a<br></span><span>  b<br></span></code></pre>',
     "line numbers": '<table class="highlighttable language-python"><tr><td class="linenos"><pre>1\n2</pre></td>'
     '<td class="code"><div class="language-python"><pre>a\n  b</pre></div></td></tr></table>',
     "hidden lines": '<pre class="language-python"><span class="boring">x\n</span>a\n  b<button>Copy</button></pre>',
 }
 
 
-@pytest.mark.parametrize("html", LISTINGS.values(), ids=LISTINGS.keys())
-def test_a_listing_keeps_its_lines_and_names_its_language(html: str) -> None:
-    assert shown(html) == "```python\na\n  b\n```"
+@pytest.mark.parametrize("html", CODE_BLOCKS.values(), ids=CODE_BLOCKS.keys())
+def test_code_block_has_its_lines_and_language(html: str) -> None:
+    assert text_of(html) == "```python\na\n  b\n```"
 
 
 TEX = '<annotation encoding="application/x-tex">{}</annotation>'
@@ -125,21 +125,21 @@ FORMULAS = {
         '<span class="katex-html" aria-hidden="true">x2</span></span> is</p>',
         "so $x^2$ is",
     ),
-    "displayed KaTeX": (f'<span class="katex-display"><math>{TEX.format("x^2")}</math></span>', "$$ x^2 $$"),
+    "KaTeX, display": (f'<span class="katex-display"><math>{TEX.format("x^2")}</math></span>', "$$ x^2 $$"),
     "Sphinx": (r'<p>so <span class="math notranslate">\(x^2\)</span> is</p>', "so $x^2$ is"),
-    "displayed by Sphinx": (r'<div class="math">\[x^2\]</div>', "$$ x^2 $$"),
+    "Sphinx, display": (r'<div class="math">\[x^2\]</div>', "$$ x^2 $$"),
     "MathJax": ('<p>so <script type="math/tex">x^2</script> is</p>', "so $x^2$ is"),
-    "displayed by MathJax": ('<script type="math/tex; mode=display">x^2</script>', "$$ x^2 $$"),
+    "MathJax, display": ('<script type="math/tex; mode=display">x^2</script>', "$$ x^2 $$"),
     "MathML": ('<p>so <math alttext="x^2"><mi>x</mi></math> is</p>', "so $x^2$ is"),
 }
 
 
 @pytest.mark.parametrize(("html", "text"), FORMULAS.values(), ids=FORMULAS.keys())
-def test_formulas_are_kept_as_tex(html: str, text: str) -> None:
-    assert shown(html) == text
+def test_formulas_are_tex(html: str, text: str) -> None:
+    assert text_of(html) == text
 
 
-def test_the_browsers_title_serves_a_page_without_a_heading() -> None:
+def test_page_without_a_heading_uses_the_title_element() -> None:
     assert extract("<title> The\n title </title><p>Text.</p>").title == "The title"
 
 
@@ -147,7 +147,7 @@ HOSTILE = {
     "20,000 nested boxes": "<div>" * 20_000 + "Deep words." + "</div>" * 20_000,
     "20,000 nested lists": "<ul><li>" * 20_000 + "Deep words.",
     "20,000 nested tables": "<table><tr><td>" * 20_000 + "Deep words.",
-    "20,000 nested tags of no kind": "<b><x-y>" * 10_000 + "Deep words.",
+    "20,000 nested unknown tags": "<b><x-y>" * 10_000 + "Deep words.",
     "a megabyte without a space": "x" * 1_000_000 + " Deep words.",
     "a megabyte of open tags": "<a " * 300_000 + ">Deep words.",
 }
@@ -158,9 +158,12 @@ def test_hostile_markup_is_read_as_text(html: str) -> None:
     assert extract(html).text.endswith("Deep words.")
 
 
-def test_a_folder_of_pages_is_read_without_the_pages_of_its_generator(tmp_path: Path) -> None:
+def test_generated_pages_are_skipped(tmp_path: Path) -> None:
     (tmp_path / "_static").mkdir()
     for name in ("index", "guide", "genindex", "search", "404", "_static/x"):
-        (tmp_path / f"{name}.html").write_text(f"<title>{name}</title><p>Delta of {name}.</p>", "utf-8")
-    book = read_source(str(tmp_path), "https://x.org/b", 1_000_000)
-    assert [document.url for document in book.documents] == ["https://x.org/b/guide.html", "https://x.org/b/index.html"]
+        (tmp_path / f"{name}.html").write_text(f"<title>{name}</title><p>Words of {name}.</p>", "utf-8")
+    contents = read_source(str(tmp_path), "https://x.org/b", 1_000_000)
+    assert [document.url for document in contents.documents] == [
+        "https://x.org/b/guide.html",
+        "https://x.org/b/index.html",
+    ]

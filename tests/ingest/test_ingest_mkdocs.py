@@ -1,4 +1,4 @@
-"""MkDocs: nav, addresses, admonitions, tabs."""
+"""MkDocs: nav, URLs, admonitions and tabs."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from glossator.core.types import BlockKind
-from glossator.ingest.read import Book, read_source
+from glossator.ingest.read import SourceContents, read_source
 
 LIMIT = 1_000_000
 CONFIG = """site_name: B
@@ -26,7 +26,7 @@ markdown_extensions:
 """
 
 
-def site(folder: Path, config: str, **pages: str) -> Book:
+def read_site(folder: Path, config: str, **pages: str) -> SourceContents:
     (folder / "docs" / "guide").mkdir(parents=True)
     (folder / "mkdocs.yml").write_text(config, "utf-8")
     for name, text in pages.items():
@@ -34,15 +34,17 @@ def site(folder: Path, config: str, **pages: str) -> Book:
     return read_source(str(folder), None, LIMIT)
 
 
-def shown(folder: Path, text: str) -> str:
-    return site(folder, "site_name: B", page=text).documents[0].text
+def text_of_page(folder: Path, text: str) -> str:
+    return read_site(folder, "site_name: B", page=text).documents[0].text
 
 
 PAGES = {name: f"# Heading of {name}\n\nText." for name in ("guide__deep", "guide__start", "index", "other")}
 
 
-def test_nav_gives_order_titles_and_chapters_and_other_pages_follow(tmp_path: Path) -> None:
-    found = [(page.document_id, page.title, page.chapters[:-1]) for page in site(tmp_path, CONFIG, **PAGES).documents]
+def test_nav_sets_order_titles_and_chapters_and_other_pages_follow(tmp_path: Path) -> None:
+    found = [
+        (page.document_id, page.title, page.chapters[:-1]) for page in read_site(tmp_path, CONFIG, **PAGES).documents
+    ]
     assert found == [
         ("index.md", "Home", ()),
         ("guide/start.md", "Heading of guide__start", ()),
@@ -55,28 +57,30 @@ def test_nav_gives_order_titles_and_chapters_and_other_pages_follow(tmp_path: Pa
     ("setting", "routes"),
     [("true", ["", "guide/start/", "guide/deep/"]), ("false", ["index.html", "guide/start.html", "guide/deep.html"])],
 )
-def test_addresses_are_folders_unless_switched_off(setting: str, routes: list[str], tmp_path: Path) -> None:
-    book = site(tmp_path, f"{CONFIG}use_directory_urls: {setting}\n", **PAGES)
-    assert [page.url for page in book.documents][:3] == [f"https://x.org/b/{route}" for route in routes]
+def test_urls_are_directories_unless_disabled(setting: str, routes: list[str], tmp_path: Path) -> None:
+    contents = read_site(tmp_path, f"{CONFIG}use_directory_urls: {setting}\n", **PAGES)
+    assert [page.url for page in contents.documents][:3] == [f"https://x.org/b/{route}" for route in routes]
 
 
-def test_the_docs_folder_alone_is_known_as_part_of_its_site(tmp_path: Path) -> None:
-    whole = site(tmp_path, CONFIG, **PAGES)
+def test_docs_folder_is_recognized_as_part_of_its_site(tmp_path: Path) -> None:
+    whole = read_site(tmp_path, CONFIG, **PAGES)
     assert read_source(str(tmp_path / "docs"), None, LIMIT) == whole
 
 
-def test_a_broken_config_leaves_the_pages_readable(tmp_path: Path) -> None:
-    book = site(tmp_path, "nav: [", index="Text.")
-    assert [page.text for page in book.documents] == ["Text."]
+def test_pages_are_read_despite_an_invalid_config(tmp_path: Path) -> None:
+    contents = read_site(tmp_path, "nav: [", index="Text.")
+    assert [page.text for page in contents.documents] == ["Text."]
 
 
-def test_front_matter_gives_the_title(tmp_path: Path) -> None:
-    (page,) = site(tmp_path, "site_name: B", page="---\ntitle: Own title\n---\n# Heading\n\nText.").documents
+def test_front_matter_sets_the_title(tmp_path: Path) -> None:
+    (page,) = read_site(tmp_path, "site_name: B", page="---\ntitle: Own title\n---\n# Heading\n\nText.").documents
     assert page.title == "Own title"
 
 
-def test_ids_follow_python_markdown(tmp_path: Path) -> None:
-    (page,) = site(tmp_path, "site_name: B", page="## Été, à C++\n\n## Own {: #my-id .x }\n\n## A\n\n## A\n").documents
+def test_heading_ids_match_python_markdown(tmp_path: Path) -> None:
+    (page,) = read_site(
+        tmp_path, "site_name: B", page="## Été, à C++\n\n## Own {: #my-id .x }\n\n## A\n\n## A\n"
+    ).documents
     assert [block.anchor for block in page.blocks if block.kind is BlockKind.HEADING] == [
         "ete-a-c",
         "my-id",
@@ -85,7 +89,7 @@ def test_ids_follow_python_markdown(tmp_path: Path) -> None:
     ]
 
 
-MARKS = {
+SYNTAX = {
     "a titled admonition": (
         '!!! warning "Mind the gap"\n\n    Some *words*.\n\nAfter.',
         "Mind the gap\n\nSome words.\n\nAfter.",
@@ -105,6 +109,6 @@ MARKS = {
 }
 
 
-@pytest.mark.parametrize(("source", "text"), MARKS.values(), ids=MARKS.keys())
-def test_marks_are_not_shown_but_their_text_is(source: str, text: str, tmp_path: Path) -> None:
-    assert shown(tmp_path, source) == text
+@pytest.mark.parametrize(("source", "text"), SYNTAX.values(), ids=SYNTAX.keys())
+def test_syntax_is_removed_and_its_text_retained(source: str, text: str, tmp_path: Path) -> None:
+    assert text_of_page(tmp_path, source) == text

@@ -1,4 +1,4 @@
-"""The Python interface: open, ingest, search, ask, also inside a running event loop."""
+"""The Python interface: open, ingest, search, ask, and use inside a running event loop."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def tides(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Book]:
         yield book
 
 
-def test_a_search_gives_passages_that_slice_back_from_their_documents(tides: Book) -> None:
+def test_passages_are_slices_of_their_documents(tides: Book) -> None:
     passages = tides.search(MOON, top_k=2)
     assert len(passages) == 2
     for passage in passages:
@@ -44,7 +44,7 @@ def test_a_search_gives_passages_that_slice_back_from_their_documents(tides: Boo
         assert 0 <= passage.score <= 1
 
 
-def test_an_answer_has_the_promised_fields(tides: Book) -> None:
+def test_answer_has_the_documented_fields(tides: Book) -> None:
     answer = tides.ask(MOON)
     names = {field.name for field in dataclasses.fields(answer)}
     assert names >= {"text", "sentences", "citations", "abstained", "mode", "confidence", "receipt_id"}
@@ -52,17 +52,19 @@ def test_an_answer_has_the_promised_fields(tides: Book) -> None:
     assert cited >= {"number", "url", "title", "section", "quote", "start", "end", "score"}
 
 
-@pytest.mark.parametrize("filters", [Filters(section="Spring tides"), {"section": "Spring tides"}])
-def test_filters_are_given_as_values_or_as_a_mapping(tides: Book, filters: Filters | dict[str, str]) -> None:
+@pytest.mark.parametrize(
+    "filters", [Filters(section="Spring tides"), {"section": "Spring tides"}], ids=["value", "mapping"]
+)
+def test_filters_as_a_value_or_a_mapping(tides: Book, filters: Filters | dict[str, str]) -> None:
     assert [passage.section for passage in tides.search(MOON, filters=filters)] == ["Spring tides"]
 
 
-def test_an_unknown_filter_is_named_with_those_that_exist(tides: Book) -> None:
-    with pytest.raises(QuestionError, match=r"no filter sectoin.*source_url_prefix, section, chapter"):
+def test_error_names_the_unknown_filter_and_the_known_ones(tides: Book) -> None:
+    with pytest.raises(QuestionError, match=r"Unknown filter: sectoin.*source_url_prefix, section, chapter"):
         tides.search(MOON, filters={"sectoin": "Tides"})
 
 
-def test_a_selection_is_all_that_is_read(tides: Book) -> None:
+def test_selection_is_the_only_source(tides: Book) -> None:
     selection = "Geysers erupt when water boils underground.\r\n\r\nThe steam pushes the water up through a vent."
     answer = tides.ask("Why do geysers erupt?", selected_text=selection)
     assert not answer.abstained
@@ -71,68 +73,68 @@ def test_a_selection_is_all_that_is_read(tides: Book) -> None:
     assert "Moon" not in tides.ask(MOON, selected_text=selection).text
 
 
-def test_a_selection_needs_no_ingested_book(tmp_path: Path) -> None:
+def test_selection_needs_no_index(tmp_path: Path) -> None:
     with glossator.open(tmp_path / "empty") as book:
         answer = book.ask("Why do geysers erupt?", selected_text="Geysers erupt when water boils underground.")
     assert answer.text.startswith("Geysers erupt")
 
 
-async def test_a_book_works_inside_a_running_event_loop(tides: Book) -> None:
+async def test_ask_inside_a_running_event_loop(tides: Book) -> None:
     assert tides.search(MOON, 1)[0].title == "Tides"
     assert "Moon" in tides.ask(MOON).text
 
 
-async def test_an_ingest_works_inside_a_running_event_loop(small_book: Path, tmp_path: Path) -> None:
+async def test_ingest_inside_a_running_event_loop(small_book: Path, tmp_path: Path) -> None:
     with glossator.open(tmp_path / "data") as book:
         assert book.ingest(small_book).generation == 1
 
 
-def test_documents_come_in_reading_order(tides: Book) -> None:
+def test_documents_are_in_reading_order(tides: Book) -> None:
     assert [document.document_id for document in tides.documents()] == ["bread.md", "tides.md"]
     assert tides.document("nowhere.md") is None
 
 
-def test_a_closed_book_opens_again_when_asked(tides: Book) -> None:
+def test_closed_book_reopens_on_use(tides: Book) -> None:
     tides.close()
     assert tides.search(MOON, 1)[0].title == "Tides"
 
 
-@pytest.mark.parametrize("question", ["", "   ", "\n\t", "x" * 40_000])
-def test_an_empty_or_endless_question_is_refused(tides: Book, question: str) -> None:
+@pytest.mark.parametrize("question", ["", "   ", "\n\t", "x" * 40_000], ids=["empty", "spaces", "blank", "oversized"])
+def test_empty_or_oversized_question_is_rejected(tides: Book, question: str) -> None:
     with pytest.raises(QuestionError):
         tides.ask(question)
 
 
 @pytest.mark.parametrize("top_k", [0, -1, 101])
-def test_top_k_out_of_range_is_refused(tides: Book, top_k: int) -> None:
+def test_top_k_out_of_range_is_rejected(tides: Book, top_k: int) -> None:
     with pytest.raises(QuestionError, match="1 to 100"):
         tides.search(MOON, top_k)
 
 
-@pytest.mark.parametrize("selection", ["", " \n ", "x" * 64_001])
-def test_an_empty_or_endless_selection_is_refused(tides: Book, selection: str) -> None:
+@pytest.mark.parametrize("selection", ["", " \n ", "x" * 64_001], ids=["empty", "blank", "oversized"])
+def test_empty_or_oversized_selection_is_rejected(tides: Book, selection: str) -> None:
     with pytest.raises(QuestionError):
         tides.ask("Explain this", selected_text=selection)
 
 
-def test_nul_in_a_question_or_in_a_selection_is_refused(tides: Book) -> None:
+def test_nul_is_rejected(tides: Book) -> None:
     with pytest.raises(QuestionError, match="NUL"):
         tides.ask("What causes\x00 tides?")
     with pytest.raises(QuestionError, match="NUL"):
         tides.ask("Why do geysers erupt?", selected_text="Geysers erupt when\x00 water boils underground.")
 
 
-def test_a_lone_surrogate_in_a_question_is_refused(tides: Book) -> None:
+def test_lone_surrogate_in_a_question_is_rejected(tides: Book) -> None:
     with pytest.raises(QuestionError):
         tides.ask("What causes \ud800 tides?")
 
 
-def test_a_lone_surrogate_in_a_selection_is_refused(tides: Book) -> None:
+def test_lone_surrogate_in_a_selection_is_rejected(tides: Book) -> None:
     with pytest.raises(QuestionError):
         tides.ask("Why do geysers erupt?", selected_text="Geysers \udcff erupt when water boils underground.")
 
 
-def test_importing_the_package_loads_nothing_heavy() -> None:
+def test_import_loads_no_heavy_packages() -> None:
     code = (
         "import sys, glossator;"
         "heavy = {'numpy', 'onnxruntime', 'tokenizers', 'qdrant_edge', 'pydantic', 'rich', 'yaml', 'fastapi'};"
@@ -142,6 +144,11 @@ def test_importing_the_package_loads_nothing_heavy() -> None:
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
-def test_an_unknown_name_is_no_attribute() -> None:
+@pytest.mark.parametrize("name", glossator.__all__)
+def test_public_names_can_be_imported(name: str) -> None:
+    assert getattr(glossator, name)
+
+
+def test_unknown_attribute() -> None:
     with pytest.raises(AttributeError, match="nonsense"):
-        glossator.nonsense  # noqa: B018 - looking it up is the test
+        glossator.nonsense  # noqa: B018 - the lookup is the test

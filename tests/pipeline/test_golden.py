@@ -1,4 +1,4 @@
-"""The sample book keeps its promises, and the golden file is checked."""
+"""Golden questions: the sample book passes them, and the file is validated."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from paths import BOOK
 GOLDEN = BOOK / "golden.yaml"
 
 
-def test_the_sample_book_passes_its_golden_questions(sample: Book) -> None:
+def test_sample_book_passes_its_golden_questions(sample: Book) -> None:
     summary = summarise(asyncio.run(pipeline.evaluate(sample.engine, load_golden(GOLDEN))))
     assert summary.section_in_top_5 >= 0.95
     assert summary.section_at_1 >= 0.80
@@ -25,7 +25,7 @@ def test_the_sample_book_passes_its_golden_questions(sample: Book) -> None:
     assert summary.selection_right >= 0.90
 
 
-def test_the_golden_file_has_enough_of_every_kind() -> None:
+def test_golden_file_has_enough_questions_of_each_kind() -> None:
     questions = load_golden(GOLDEN)
     kinds = [question.kind for question in questions]
     assert len({question.id for question in questions}) == len(questions) >= 60
@@ -34,7 +34,7 @@ def test_the_golden_file_has_enough_of_every_kind() -> None:
     assert kinds.count("selection") >= 10
 
 
-def test_every_page_and_section_that_it_names_exists(sample: Book) -> None:
+def test_pages_and_sections_of_the_golden_file_exist(sample: Book) -> None:
     pages = {d.document_id: d for d in sample.documents()}
     for question in load_golden(GOLDEN):
         for ref in [*question.sections, *([question.source] if question.source else [])]:
@@ -52,7 +52,7 @@ def test_every_page_and_section_that_it_names_exists(sample: Book) -> None:
         ("- 1", "valid dictionary"),
     ],
 )
-def test_a_wrong_golden_file_is_one_clear_line(tmp_path: Path, text: str, problem: str) -> None:
+def test_invalid_golden_file_fails_with_one_line(tmp_path: Path, text: str, problem: str) -> None:
     file = tmp_path / "golden.yaml"
     file.write_text(text, "utf-8")
     with pytest.raises(SourceError, match=problem) as caught:

@@ -1,4 +1,4 @@
-"""The sample book answers, cites and abstains."""
+"""Answers, citations and abstentions of the sample book."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from urllib.parse import unquote
 from glossator.facade import Book
 
 
-def test_the_zero_moment_point_is_answered_with_verbatim_cited_sentences(sample: Book) -> None:
+def test_answer_consists_of_cited_verbatim_sentences(sample: Book) -> None:
     answer = sample.ask("What is the zero-moment point?")
     assert not answer.abstained
     assert 2 <= len(answer.sentences) <= 5
@@ -19,7 +19,7 @@ def test_the_zero_moment_point_is_answered_with_verbatim_cited_sentences(sample:
     assert "point on the ground" in answer.text
 
 
-def test_a_citation_opens_the_page_at_its_words(sample: Book) -> None:
+def test_citation_url_opens_the_page_at_the_quote(sample: Book) -> None:
     citation = sample.ask("What is the zero-moment point?").citations[0]
     page, _, fragment = citation.url.partition("#")
     assert page.startswith("http://127.0.0.1:8000/book/")
@@ -29,7 +29,7 @@ def test_a_citation_opens_the_page_at_its_words(sample: Book) -> None:
     assert citation.quote.startswith(opening)
 
 
-def test_a_question_beyond_the_book_is_refused_with_sections_to_look_at(sample: Book) -> None:
+def test_out_of_scope_question_gets_suggested_sections(sample: Book) -> None:
     answer = sample.ask("How long should I boil an egg?")
     assert answer.abstained
     assert answer.mode == "no_results"

@@ -1,43 +1,26 @@
-"""A drafted answer, from question to sources: what streams is the answer, and nonsense falls back to the book."""
+"""Drafted answers: the stream equals the answer, and unsupported drafts fall back to quotes."""
 
 from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import Sequence
 
 import pytest
 
 from glossator import pipeline
-from glossator.core.answers import Answer, Delta, Mode, Policy, UnsupportedClaim
-from glossator.core.question import DraftRequest, Question
+from glossator.core.answers import Answer, Delta, Mode, Policy
+from glossator.core.question import Question
 from glossator.core.receipts import AnswerWithReceipt
 from glossator.core.types import Passage
 from glossator.facade import Book
+from scripted_drafter import ScriptedDrafter
 
 QUESTION = "What is the zero-moment point?"
 NONSENSE = "The zero-moment point was painted by Picasso in 1937. [1] It tastes of strawberries. [2]"
 
 
-class Scripted:
-    """A language model that says what it is told to, in small pieces."""
-
-    name, prompt_hash, settings = "scripted", "0" * 8, {"temperature": "0"}
-
-    def __init__(self, make: Callable[[Sequence[Passage]], str], size: int = 7) -> None:
-        self.make, self.size = make, size
-
-    async def draft(self, request: DraftRequest) -> AsyncIterator[str | tuple[Passage, ...]]:
-        text = self.make(request.passages)
-        for at in range(0, len(text), self.size):
-            yield text[at : at + self.size]
-
-    async def revise(self, _request: DraftRequest, _failed: Sequence[UnsupportedClaim]) -> AsyncIterator[str]:
-        for nothing in ():
-            yield nothing
-
-
-def streamed(book: Book, draft: Scripted, question: str = QUESTION) -> tuple[str, Answer]:
+def streamed(book: Book, draft: ScriptedDrafter, question: str = QUESTION) -> tuple[str, Answer]:
     async def collect() -> list[Delta | AnswerWithReceipt]:
         return [piece async for piece in pipeline.stream(book.engine, Question(question), draft)]
 
@@ -53,8 +36,8 @@ def first_sentences(passages: Sequence[Passage]) -> str:
 
 
 @pytest.mark.parametrize("size", [1, 7, 10_000])
-def test_what_streams_is_the_answer(sample: Book, size: int) -> None:
-    text, answer = streamed(sample, Scripted(first_sentences, size))
+def test_streamed_text_equals_the_answer(sample: Book, size: int) -> None:
+    text, answer = streamed(sample, ScriptedDrafter(first_sentences, size=size))
     assert text == answer.text
     assert "baker" not in text
     assert len(answer.unsupported_claims) >= 1
@@ -69,17 +52,17 @@ def test_what_streams_is_the_answer(sample: Book, size: int) -> None:
     assert (receipt.answerer, receipt.prompt_hash, receipt.settings) == ("scripted", "0" * 8, {"temperature": "0"})
 
 
-def test_a_wrong_citation_is_repaired_in_the_answer(sample: Book) -> None:
+def test_wrong_citation_is_corrected(sample: Book) -> None:
     def swapped(passages: Sequence[Passage]) -> str:
         return re.split(r"(?<=\.)\s", passages[0].text)[0] + " [3]"
 
-    _, answer = streamed(sample, Scripted(swapped))
+    _, answer = streamed(sample, ScriptedDrafter(swapped))
     passages = sample.search(QUESTION)
     assert answer.citations[0].chunk_id == passages[0].chunk_id
 
 
-def test_where_nothing_is_left_the_book_answers_itself(sample: Book) -> None:
-    text, answer = streamed(sample, Scripted(lambda _: NONSENSE))
+def test_draft_without_supported_claims_falls_back_to_quotes(sample: Book) -> None:
+    text, answer = streamed(sample, ScriptedDrafter(lambda _: NONSENSE))
     assert text == answer.text
     assert answer.sentences == sample.ask(QUESTION).sentences
     assert [claim.text for claim in answer.unsupported_claims] == [
@@ -88,33 +71,33 @@ def test_where_nothing_is_left_the_book_answers_itself(sample: Book) -> None:
     ]
 
 
-def test_checking_a_draft_marks_what_is_not_supported(sample: Book) -> None:
+def test_unsupported_claims_are_marked_in_a_checked_draft(sample: Book) -> None:
     passages = sample.search(QUESTION)
     checked = sample.verify(first_sentences(passages), passages)
     assert "baker. [unverified]" in checked.text
     assert checked.unsupported_claims
 
 
-def test_the_receipt_of_a_streamed_answer_can_be_replayed(sample: Book) -> None:
-    _, answer = streamed(sample, Scripted(first_sentences))
+def test_receipt_of_a_streamed_answer_can_be_replayed(sample: Book) -> None:
+    _, answer = streamed(sample, ScriptedDrafter(first_sentences))
     assert sample._run(sample.engine.records.receipt(answer.receipt_id)).policy is Policy.STRICT
     assert sample.replay(answer.receipt_id).holds
 
 
-def test_what_the_book_does_not_speak_of_is_not_drafted(sample: Book) -> None:
+def test_out_of_scope_question_is_not_drafted(sample: Book) -> None:
     def never(_passages: Sequence[Passage]) -> str:
-        pytest.fail("nothing was to be drafted")
+        pytest.fail("nothing should be drafted")
 
-    text, answer = streamed(sample, Scripted(never), "How do I feed a sourdough starter?")
+    text, answer = streamed(sample, ScriptedDrafter(never), "How do I feed a sourdough starter?")
     assert answer.abstained
     assert answer.mode is Mode.NO_RESULTS
     assert text == answer.text
 
 
-def test_more_withheld_is_less_sure(sample: Book) -> None:
+def test_withheld_claims_lower_the_confidence(sample: Book) -> None:
     def clean(passages: Sequence[Passage]) -> str:
         return first_sentences(passages).replace(" It was invented in 1822 by a baker. [1]", "")
 
-    _, sure = streamed(sample, Scripted(clean))
-    _, unsure = streamed(sample, Scripted(first_sentences))
-    assert unsure.confidence < sure.confidence <= 1
+    _, clean_answer = streamed(sample, ScriptedDrafter(clean))
+    _, answer = streamed(sample, ScriptedDrafter(first_sentences))
+    assert answer.confidence < clean_answer.confidence <= 1

@@ -1,34 +1,34 @@
-"""The tables of docs/api.md as the OpenAPI document has them."""
+"""Generates the tables of docs/api.md from the OpenAPI document."""
 
 from __future__ import annotations
 
 import re
 from typing import Any
 
-from glossator.serve.problems import kinds
+from glossator.serve.problems import error_table
 
 MARK = re.compile(r"<!-- (fields|errors): (.*?) -->\n(.*?)<!-- end -->", re.DOTALL)
 Schema = dict[str, Any]
 
 
-def filled(page: str, document: Schema) -> str:
-    """The page with every table made anew."""
+def fill_tables(page: str, document: Schema) -> str:
+    """The page with every table regenerated."""
 
     def table(found: re.Match[str]) -> str:
-        made = errors() if found[1] == "errors" else fields(document, found[2])
-        return f"<!-- {found[1]}: {found[2]} -->\n{made}<!-- end -->"
+        content = errors() if found[1] == "errors" else fields(document, found[2])
+        return f"<!-- {found[1]}: {found[2]} -->\n{content}<!-- end -->"
 
     return MARK.sub(table, page)
 
 
 def errors() -> str:
-    """Every error with its status and its code."""
-    rows = [f"| {status} | `{code}` | {name} |" for status, code, name in kinds()]
+    """Every error: status, code and cause."""
+    rows = [f"| {status} | `{code}` | {cause} |" for status, code, cause in error_table()]
     return "\n".join(["| status | code | when |", "|---|---|---|", *rows]) + "\n"
 
 
 def fields(document: Schema, wanted: str) -> str:
-    """The fields of a request (`POST /ask request`) or of its answer (`POST /ask answer`)."""
+    """The fields of a request (`POST /ask request`) or of a response (`POST /ask 200`)."""
     method, path, which = wanted.split()
     operation = document["paths"][path][method.lower()]
     body = operation["requestBody"] if which == "request" else operation["responses"][which]

@@ -1,4 +1,4 @@
-"""Shared by the tests in a browser: Chromium, the sample book behind a real server, and a site of another origin."""
+"""Browser tests: Chromium, the sample book behind a real server, a site of another origin, and the chat's elements."""
 
 from __future__ import annotations
 
@@ -23,54 +23,54 @@ from commands import quick_folder
 from glossator.core.settings import load_settings
 from glossator.serve.app import create_app
 from paths import BOOK
-from servers import PATIENT, running
+from servers import running
 
 Body = dict[str, Any]
 OpenPage = Callable[..., Page]
-
-PROGRAM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-FLAGS = ["--no-sandbox", "--disable-gpu"]
-PATIENCE = 15_000
-"""Milliseconds in which what a test waits for must happen, also where the machine is busy."""
+CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+CHROMIUM_FLAGS = ["--no-sandbox", "--disable-gpu"]
+TIMEOUT_MS = 15_000
+"""For everything that a test waits for, on a busy machine too."""
 DESKTOP, PHONE = {"width": 1280, "height": 800}, {"width": 390, "height": 844}
 GLOSSARY, BALANCE = "/book/glossary", "/book/motion/balance"
 QUESTION = "What is the zero-moment point?"
 FACT = "The zero-moment point is the point on the ground about which the horizontal components"
-"""The beginning of the answer, which is the glossary's."""
+"""The beginning of the answer, from the glossary."""
 OUT_OF_SCOPE = "Who won the football match in Lisbon yesterday evening?"
-SHARED = {"Access-Control-Allow-Origin": "*", "Access-Control-Allow-Headers": "*"}
-SESSION = "3f0e8a52-6d0f-4a53-9c0f-0d6f0a1b2c3d"
+CORS_HEADERS = {"Access-Control-Allow-Origin": "*", "Access-Control-Allow-Headers": "*"}
 
 
 @contextmanager
-def listening() -> Iterator[socket.socket]:
-    """A port that is ours before anything is served on it: a book's addresses hold it."""
+def bound_socket() -> Iterator[socket.socket]:
+    """A socket bound before the server starts: the book is ingested with its address."""
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as opened:
         opened.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         opened.bind(("127.0.0.1", 0))
         yield opened
 
 
-def address_of(opened: socket.socket) -> str:
+def url_of(opened: socket.socket) -> str:
     return f"http://127.0.0.1:{opened.getsockname()[1]}"
 
 
 @contextmanager
 def serving(folder: Path, on: socket.socket, **settings: Any) -> Iterator[str]:
-    """The address of a server in this process."""
-    with running(create_app(load_settings(data_dir=folder, **settings)), on, http=PATIENT) as address:
+    """Run a server in this process; gives its address."""
+    with running(create_app(load_settings(data_dir=folder, **settings)), on) as address:
         yield address
 
 
-@dataclass(frozen=True)
+@dataclass
 class Site:
-    """A plain site of another origin: whatever pages a test gives it."""
+    """A plain site of another origin, with the pages that a test adds."""
 
     url: str
     pages: dict[str, str] = field(default_factory=dict)
+    policies: dict[str, str] = field(default_factory=dict)
+    """Content-Security-Policies, by path."""
 
     def add(self, path: str, body: str, head: str = "") -> str:
-        """The address of a page with this in it."""
+        """Add a page; gives its address."""
         self.pages[path] = (
             f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>A site</title>'
             f'<link rel="icon" href="data:,">{head}</head><body><main><h1>A site</h1>{body}</main></body></html>'
@@ -80,13 +80,15 @@ class Site:
 
 @contextmanager
 def running_site() -> Iterator[Site]:
-    pages: dict[str, str] = {}
+    site = Site("")
 
     class Sender(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
-            found = pages.get(self.path.partition("?")[0])
-            content = (found or "").encode()
-            self.send_response(200 if found else 404)
+            path = self.path.partition("?")[0]
+            content = site.pages.get(path, "").encode()
+            self.send_response(200 if content else 404)
+            if path in site.policies:
+                self.send_header("Content-Security-Policy", site.policies[path])
             self.send_header("Content-Type", "text/html; charset=utf-8")
             self.send_header("Content-Length", str(len(content)))
             self.end_headers()
@@ -99,46 +101,47 @@ def running_site() -> Iterator[Site]:
         server.daemon_threads = True
         thread = threading.Thread(target=server.serve_forever)
         thread.start()
-        yield Site(f"http://127.0.0.1:{server.server_port}", pages)
+        site.url = f"http://127.0.0.1:{server.server_port}"
+        yield site
         server.shutdown()
         thread.join()
 
 
 @pytest.fixture(scope="module")
 def site() -> Iterator[Site]:
-    """A site whose pages may ask the book."""
+    """A site whose origin the server allows."""
     with running_site() as running:
         yield running
 
 
 @pytest.fixture(scope="module")
-def shelf(sample_data: Path) -> Iterator[tuple[Path, socket.socket]]:
-    """The sample book, with the port that its addresses name."""
-    with quick_folder() as folder, listening() as on:
+def sample_book(sample_data: Path) -> Iterator[tuple[Path, socket.socket]]:
+    """The sample book's data directory, and the socket that its addresses name."""
+    with quick_folder() as folder, bound_socket() as on:
         data = Path(shutil.copytree(sample_data, folder / "data", symlinks=True))
         with glossator.open(data) as book:
-            book.ingest(BOOK, base_url=f"{address_of(on)}/book", only=True)
+            book.ingest(BOOK, base_url=f"{url_of(on)}/book", only=True)
         yield data, on
 
 
 @pytest.fixture(scope="module")
-def address(shelf: tuple[Path, socket.socket], site: Site) -> Iterator[str]:
-    """A server with that book and no language model; its citations are pages of its own."""
-    with serving(*shelf, cors_origins=site.url) as found:
+def address(sample_book: tuple[Path, socket.socket], site: Site) -> Iterator[str]:
+    """A server with the sample book and without a language model; citations link to its own pages."""
+    with serving(*sample_book, cors_origins=site.url) as found:
         yield found
 
 
 @pytest.fixture(scope="module")
 def chromium() -> Iterator[Browser]:
-    """One browser for a module: with one for the session no loop could run in the tests after it.
+    """One browser per module: with one per session, no event loop could run in later tests.
 
-    Garbage is collected when it has gone: Python 3.11 was seen to crash now and then when it did so within the driver.
+    Garbage is collected only after it has closed: Python 3.11 was seen to crash when collecting within the driver.
     """
-    if PROGRAM is None:
+    if CHROMIUM is None:
         pytest.skip("Chromium is not installed (on Debian: apt install chromium)")
     gc.disable()
     with sync_playwright() as playwright:
-        opened = playwright.chromium.launch(executable_path=PROGRAM, args=FLAGS)
+        opened = playwright.chromium.launch(executable_path=CHROMIUM, args=CHROMIUM_FLAGS)
         yield opened
         opened.close()
     gc.enable()
@@ -146,10 +149,10 @@ def chromium() -> Iterator[Browser]:
 
 
 @dataclass
-class Complaints:
-    """What pages complained about in their consoles; a test says which of it has to be."""
+class ConsoleErrors:
+    """Errors and warnings in the consoles of pages; a test allows those that it expects."""
 
-    heard: list[str] = field(default_factory=list)
+    messages: list[str] = field(default_factory=list)
     allowed: list[str] = field(default_factory=list)
 
     def allow(self, pattern: str) -> None:
@@ -157,25 +160,25 @@ class Complaints:
 
     def watch(self, context: BrowserContext) -> None:
         context.on("console", self._note)
-        context.on("weberror", lambda error: self.heard.append(f"uncaught: {error.error}"))
+        context.on("weberror", lambda error: self.messages.append(f"uncaught: {error.error}"))
 
     def unexpected(self) -> list[str]:
-        return [one for one in self.heard if not any(re.search(pattern, one) for pattern in self.allowed)]
+        return [one for one in self.messages if not any(re.search(pattern, one) for pattern in self.allowed)]
 
     def _note(self, message: ConsoleMessage) -> None:
         if message.type in ("error", "warning"):
-            self.heard.append(f"{message.type}: {message.text} ({message.location.get('url', '')})")
+            self.messages.append(f"{message.type}: {message.text} ({message.location.get('url', '')})")
 
 
 @pytest.fixture
-def complaints() -> Complaints:
-    """Which complaints of a page a test allows: `complaints.allow("404")`."""
-    return Complaints()
+def console_errors() -> ConsoleErrors:
+    """Allows console errors that a test expects: `console_errors.allow("404")`."""
+    return ConsoleErrors()
 
 
 @pytest.fixture
-def open_page(chromium: Browser, address: str, complaints: Complaints) -> Iterator[OpenPage]:
-    """Opens pages in contexts of their own, with any options of Playwright's; a page that complains fails the test."""
+def open_page(chromium: Browser, address: str, console_errors: ConsoleErrors) -> Iterator[OpenPage]:
+    """Opens pages in contexts of their own; an unexpected console error fails the test."""
     contexts: list[BrowserContext] = []
 
     def opened(**options: Any) -> Page:
@@ -183,26 +186,26 @@ def open_page(chromium: Browser, address: str, complaints: Complaints) -> Iterat
             **{"base_url": address, "viewport": DESKTOP, "reduced_motion": "reduce", **options}
         )
         contexts.append(context)
-        complaints.watch(context)
-        context.set_default_timeout(PATIENCE)
+        console_errors.watch(context)
+        context.set_default_timeout(TIMEOUT_MS)
         return context.new_page()
 
-    expect.set_options(timeout=PATIENCE)
+    expect.set_options(timeout=TIMEOUT_MS)
     yield opened
     for context in contexts:
         context.unroute_all(behavior="ignoreErrors")
         context.close()
-    assert not complaints.unexpected()
+    assert not console_errors.unexpected()
 
 
 @pytest.fixture
 def page(open_page: OpenPage) -> Page:
-    """A page in a context of its own, on a desktop."""
+    """A page of desktop size in a context of its own."""
     return open_page()
 
 
 def launcher(page: Page) -> Locator:
-    """The floating button."""
+    """The button that opens the chat."""
     return page.locator("glossator-chat .launcher")
 
 
@@ -211,12 +214,12 @@ def panel(page: Page) -> Locator:
 
 
 def field_of(page: Page) -> Locator:
-    """Where the question is written."""
+    """The input of the question."""
     return page.locator("glossator-chat textarea")
 
 
 def messages(page: Page) -> Locator:
-    """The exchanges, oldest first."""
+    """The turns, oldest first."""
     return page.locator("glossator-chat [part=message]")
 
 
@@ -229,12 +232,12 @@ def marks(page: Page) -> Locator:
 
 
 def button(page: Page, name: str) -> Locator:
-    """A button of the chat, by the name that is spoken."""
+    """A button of the chat, by its accessible name."""
     return page.locator("glossator-chat").get_by_role("button", name=name, exact=True)
 
 
-def said(page: Page, key: str, number: object = "") -> str:
-    """What the chat says under this name, in English."""
+def chat_text(page: Page, key: str, number: object = "") -> str:
+    """An English text of the chat, by its key."""
     text: str = page.evaluate("key => customElements.get('glossator-chat').strings.en[key]", key)
     return text.replace("{n}", str(number))
 
@@ -248,24 +251,24 @@ def open_chat(page: Page, path: str = "/") -> Page:
 
 
 def ask(page: Page, question: str, *, wait: bool = True) -> Locator:
-    """The exchange that a question begins; unless told otherwise, when it has ended."""
+    """Ask a question and wait for the end of the answer; gives the turn."""
     before = messages(page).count()
     field_of(page).fill(question)
     field_of(page).press("Enter")
     turn = messages(page).nth(before)
     expect(turn).to_be_visible()
     if wait:
-        settled(page)
+        wait_until_idle(page)
     return turn
 
 
-def settled(page: Page) -> None:
-    """Wait until nothing is being answered."""
+def wait_until_idle(page: Page) -> None:
+    """Wait until no question is being answered."""
     expect(page.locator("glossator-chat .stop")).to_be_hidden()
 
 
 def select(page: Page, selector: str) -> str:
-    """Select the text of an element as a reader would; gives what is selected."""
+    """Select the text of an element as a reader would; gives the selected text."""
     text: str = page.locator(selector).first.evaluate(
         "node => { const range = document.createRange(); range.selectNodeContents(node);"
         " const chosen = getSelection(); chosen.removeAllRanges(); chosen.addRange(range); return chosen.toString(); }"
@@ -273,108 +276,49 @@ def select(page: Page, selector: str) -> str:
     return text
 
 
-def cited(source_url: str, quote: str, *, title: str = "Balance", section: str = "Zero-moment point") -> Body:
-    """A source, and the words that are quoted of it."""
-    return {
-        "source_url": source_url,
-        "title": title,
-        "section": section,
-        "chunk_position": 1,
-        "similarity_score": 0.87,
-        "snippet": quote,
-        "quote": quote,
-    }
-
-
-def events(text: str, *sources: Body, **about: Any) -> str:
-    """An answer as `/chat/stream` sends it, in several deltas."""
-    size = max(1, len(text) // 3)
-    deltas = [("delta", {"delta": text[at : at + size]}) for at in range(0, len(text), size)]
-    metadata = {
-        "query_time_ms": 12.5,
-        "retrieval_count": 5,
-        "mode": "full",
-        "request_id": SESSION,
-        "session_id": SESSION,
-        "receipt_id": "01receipt",
-        "stored": True,
-        "degraded": False,
-        "abstained": False,
-        "low_confidence": False,
-        "confidence": 0.9,
-        "fallback_message": None,
-        "withheld": 0,
-        "suggestions": [],
-        "citations": [{"number": n, "quote": one["quote"], "start": 0, "end": 1} for n, one in enumerate(sources, 1)],
-        "verdicts": [{"citations": [n], "status": "supported", "score": 0.9} for n in range(1, len(sources) + 1)],
-        **about,
-    }
-    given = [{key: value for key, value in source.items() if key != "quote"} for source in sources]
-    told = [*deltas, ("sources", {"sources": given, "metadata": metadata}), ("done", {"done": True})]
-    return "".join(f"id: x:{n}\nevent: {name}\ndata: {json.dumps(data)}\n\n" for n, (name, data) in enumerate(told, 1))
-
-
 @dataclass
-class Held:
-    """A question that the page has asked and that is answered when a test says so."""
+class HeldRequests:
+    """Requests of the page that wait until a test releases them."""
 
-    asked: list[Body] = field(default_factory=list)
+    bodies: list[Body] = field(default_factory=list)
     routes: list[Route] = field(default_factory=list)
 
     def hold(self, route: Route) -> None:
-        self.asked.append(json.loads(route.request.post_data or "{}"))
+        self.bodies.append(json.loads(route.request.post_data or "{}"))
         self.routes.append(route)
 
     def release(self, stream: str) -> None:
-        """Answer the oldest that waits."""
-        self.routes.pop(0).fulfill(status=200, headers=SHARED, content_type="text/event-stream", body=stream)
+        """Answer the oldest request."""
+        self.routes.pop(0).fulfill(status=200, headers=CORS_HEADERS, content_type="text/event-stream", body=stream)
 
 
-def held(page: Page) -> Held:
-    """Keep the page's questions waiting."""
-    found = Held()
-    page.route("**/chat/stream", found.hold)
-    return found
+def hold_requests(page: Page) -> HeldRequests:
+    """Hold back the answers to the page's questions."""
+    requests = HeldRequests()
+    page.route("**/chat/stream", requests.hold)
+    return requests
 
 
-def scripted(page: Page, *streams: str) -> list[Body]:
-    """Answer the page's questions with these streams, the last one for ever; gives what it asks, as it asks."""
-    asked: list[Body] = []
+def script_answers(page: Page, *streams: str) -> list[Body]:
+    """Answer questions with these streams, the last one repeatedly; gives the list of request bodies."""
+    bodies: list[Body] = []
 
     def fulfil(route: Route) -> None:
-        asked.append(json.loads(route.request.post_data or "{}"))
-        body = streams[min(len(asked), len(streams)) - 1]
-        route.fulfill(status=200, headers=SHARED, content_type="text/event-stream", body=body)
+        bodies.append(json.loads(route.request.post_data or "{}"))
+        body = streams[min(len(bodies), len(streams)) - 1]
+        route.fulfill(status=200, headers=CORS_HEADERS, content_type="text/event-stream", body=body)
 
     page.route("**/chat/stream", fulfil)
-    return asked
+    return bodies
 
 
-MARKDOWN = """## Steps
-
-1. Measure the **forces**
-2. Compute the *point*
-   - inside the polygon
-   - outside it
-
-| Robot | Mass |
-|---|---|
-| Atlas | 89 kg |
-
-```python
-print("<b>zmp</b>")
-```
-
-See [the glossary](https://example.org/glossary) and `p_x`. [1]
-"""
 CHAT = '<glossator-chat endpoint="{address}" {attributes}></glossator-chat>'
 SCRIPT = '<script type="module" src="{address}/widget.js"></script>'
-SHORT = events("Yes. [1]", cited("/book/glossary", "yes"))
 QUOTE = f"{FACT} of the moment of gravity and inertia forces vanish."
-LIT = "() => [...(CSS.highlights.get('glossator') ?? [])].map(String)"
+HIGHLIGHTED = "() => [...(CSS.highlights.get('glossator') ?? [])].map(String)"
 CONVEX = "Convex hull means the shape that a rubber band would take"
 OFFER = "glossator-chat [part=offer]"
-CHOSEN = "glossator-chat [part=panel] .quote:not([part=message] *)"
+CHOSEN_TEXT = "glossator-chat [part=panel] .quote:not([part=message] *)"
 
 
 def embedded(site: Site, address: str, attributes: str = "", path: str = "/page") -> str:
@@ -382,19 +326,19 @@ def embedded(site: Site, address: str, attributes: str = "", path: str = "/page"
     return site.add(path, (CHAT + SCRIPT).format(address=address, attributes=attributes))
 
 
-def later(page: Page) -> None:
-    """After every timer of the page that is set by now and is short: they run in their order."""
+def wait_for_timers(page: Page) -> None:
+    """Wait until every short timer that the page has set by now has run."""
     page.evaluate("new Promise(resolve => setTimeout(resolve, 500))")
 
 
-def take(page: Page, selector: str) -> str:
-    """Select the text of an element, and accept the offer to ask about it."""
+def choose_text(page: Page, selector: str) -> str:
+    """Select the text of an element and accept the offer to ask about it; gives the text."""
     text = select(page, selector)
     page.locator(OFFER).click()
     expect(field_of(page)).to_be_focused()
     return text
 
 
-def take_convex(page: Page) -> None:
+def choose_convex_paragraph(page: Page) -> None:
     page.goto(BALANCE)
-    take(page, f"article p:has-text('{CONVEX}')")
+    choose_text(page, f"article p:has-text('{CONVEX}')")

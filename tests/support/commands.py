@@ -1,4 +1,4 @@
-"""Runs `glossator` commands for tests: in this process where that is enough, else in one of their own."""
+"""Runs `glossator` commands for tests, in this process or in one of their own."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ from unittest.mock import patch
 
 from glossator.cli.main import main
 
-MEMORY = Path("/dev/shm")  # noqa: S108 - a folder that only this test run sees is made in it
-START = [sys.executable, "-c", "from glossator.cli.main import main; main()"]
+MEMORY = Path("/dev/shm")  # noqa: S108 - only used to create private temporary folders
+COMMAND = [sys.executable, "-c", "from glossator.cli.main import main; main()"]
 
 
 @dataclass(frozen=True)
-class Outcome:
-    """How a command ended and what it wrote."""
+class CommandResult:
+    """The exit code and output of a command."""
 
     code: int
     out: str
     err: str
 
     def failed_with(self, code: int, *words: str) -> bool:
-        """Whether it failed with this exit code and one line that holds these words."""
+        """Whether it failed with this exit code and one line of error output that contains these words."""
         return (
             self.code == code
             and self.out == ""
@@ -41,8 +41,8 @@ class Outcome:
         )
 
 
-def run(*arguments: object, stdin: bytes = b"") -> Outcome:
-    """A command in this process."""
+def run(*arguments: object, stdin: bytes = b"") -> CommandResult:
+    """Run a command in this process."""
     out, err = _stream(), _stream()
     before = signal.getsignal(signal.SIGINT)
     argv = ["glossator", *map(str, arguments)]
@@ -54,20 +54,25 @@ def run(*arguments: object, stdin: bytes = b"") -> Outcome:
             code = int(stop.code or 0)
         finally:
             signal.signal(signal.SIGINT, before)
-    return Outcome(code, _written(out), _written(err))
+    return CommandResult(code, _written(out), _written(err))
 
 
-def run_alone(*arguments: Any, env: dict[str, str] | None = None, cwd: Path | None = None) -> Outcome:
-    """A command in a process of its own."""
+def run_in_subprocess(*arguments: Any, env: dict[str, str] | None = None, cwd: Path | None = None) -> CommandResult:
+    """Run a command in a process of its own."""
     done = subprocess.run(
-        [*START, *arguments], capture_output=True, check=False, env={**os.environ, **(env or {})}, cwd=cwd, timeout=120
+        [*COMMAND, *arguments],
+        capture_output=True,
+        check=False,
+        env={**os.environ, **(env or {})},
+        cwd=cwd,
+        timeout=120,
     )
-    return Outcome(done.returncode, done.stdout.decode(), done.stderr.decode())
+    return CommandResult(done.returncode, done.stdout.decode(), done.stderr.decode())
 
 
 @contextmanager
 def quick_folder() -> Iterator[Path]:
-    """A temporary folder, in memory where there is room: an ingest waits for the disk most of its time."""
+    """A temporary folder, in memory if there is enough: an ingest mostly waits for the disk."""
     in_memory = MEMORY.is_dir() and shutil.disk_usage(MEMORY).free > 2_000_000_000
     with tempfile.TemporaryDirectory(dir=MEMORY if in_memory else None) as folder:
         yield Path(folder)

@@ -1,4 +1,4 @@
-"""Shared by the tests of the five doors: a small book about humanoid robots, served, and what no door may accept."""
+"""Shared by the tests of the doors: a small book about humanoid robots, clients of it, and invalid requests."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from httpx_sse import aconnect_sse
 import glossator
 from commands import quick_folder
 from glossator.core.settings import load_settings
-from glossator.serve.app import create_app
+from glossator.serve.app import ServerOptions, create_app
 from llm_server import LlmServer, running_llm_server
 
 Body = dict[str, Any]
@@ -105,28 +105,30 @@ The battery of a humanoid stores 2.3 kilowatt hours and lasts for 5 hours of wal
 """,
 }
 
-NO_TEXT = ["5", "5.0", "true", "[]", "{}", '["x"]', "1e400", "1" + "0" * 400]
-NO_INTEGER = ['"5"', "5.0", "5.5", "true", "null", "[]", "{}", "1e400", "-1e400", "1" + "0" * 400, "NaN", "Infinity"]
-NO_BOOLEAN = ['"true"', '"false"', '"yes"', "1", "0", "1.0", "[]", "{}"]
-NO_SESSION_IDS = ["", " ", "user@email.com", "a b", "a/b", "a.b", "é", "tides\n", "x" * 201]
-SESSION_IDS = ["user_123_conv_456", "session_abc123", "x", "A-z_0-9", "x" * 200]
-WRONG_TYPES = [
+NOT_TEXT = ["5", "5.0", "true", "[]", "{}", '["x"]', "1e400", "1" + "0" * 400]
+NOT_INTEGERS = ['"5"', "5.0", "5.5", "true", "null", "[]", "{}", "1e400", "-1e400", "1" + "0" * 400, "NaN", "Infinity"]
+NOT_BOOLEANS = ['"true"', '"false"', '"yes"', "1", "0", "1.0", "[]", "{}"]
+INVALID_SESSION_IDS = ["", " ", "user@email.com", "a b", "a/b", "a.b", "é", "tides\n", "x" * 201]
+VALID_SESSION_IDS = ["user_123_conv_456", "session_abc123", "x", "A-z_0-9", "x" * 200]
+OTHER_CONTENT_TYPES = [
     "text/plain",
     "application/x-www-form-urlencoded",
     "multipart/form-data; boundary=x",
     "application/xml",
     "application/jsonp",
 ]
-RIGHT_TYPES = ["application/json", "application/json; charset=utf-8", "Application/JSON"]
-LARGEST, TOO_LARGE = 1_000_000, 1_048_577
-"""Bytes that are within 1 MB, and over it, however a megabyte is counted."""
+JSON_CONTENT_TYPES = ["application/json", "application/json; charset=utf-8", "Application/JSON"]
+LARGEST_BODY, TOO_LARGE_BODY = 1_000_000, 1_048_577
+"""Sizes in bytes below and above 1 MB, whether it is counted as 1,000,000 or 1,048,576."""
 _DEEP = 10_000
 
 
 @asynccontextmanager
-async def serving(data: Path, **settings: Any) -> AsyncIterator[httpx.AsyncClient]:
-    """A client of a server in this process, from its start to its end."""
-    app = create_app(load_settings(data_dir=data, **settings))
+async def serving(
+    data: Path, options: ServerOptions | None = None, **settings: Any
+) -> AsyncIterator[httpx.AsyncClient]:
+    """A client of a server in this process, from start to shutdown."""
+    app = create_app(load_settings(data_dir=data, **settings), options=options)
     transport = httpx.ASGITransport(app, raise_app_exceptions=False)
     async with (
         app.router.lifespan_context(app),
@@ -135,91 +137,96 @@ async def serving(data: Path, **settings: Any) -> AsyncIterator[httpx.AsyncClien
         yield opened
 
 
+def ingest_pages(folder: Path) -> None:
+    """Write the book to a folder and ingest it into `data` there."""
+    for name, text in PAGES.items():
+        page = folder / "book" / name
+        page.parent.mkdir(parents=True, exist_ok=True)
+        page.write_text(text, "utf-8")
+    with glossator.open(folder / "data") as book:
+        book.ingest(folder / "book", base_url=BASE)
+
+
 @pytest.fixture(scope="module")
 def data() -> Iterator[Path]:
     """A data directory with the book in it."""
     with quick_folder() as folder:
-        for name, text in PAGES.items():
-            page = folder / "book" / name
-            page.parent.mkdir(parents=True, exist_ok=True)
-            page.write_text(text, "utf-8")
-        with glossator.open(folder / "data") as book:
-            book.ingest(folder / "book", base_url=BASE)
+        ingest_pages(folder)
         yield folder / "data"
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def client(data: Path) -> AsyncIterator[httpx.AsyncClient]:
-    """Of a server with no language model."""
+    """A client of a server without a language model."""
     async with serving(data) as opened:
         yield opened
 
 
 @pytest_asyncio.fixture(loop_scope="module")
-async def dev(data: Path) -> AsyncIterator[httpx.AsyncClient]:
-    """Of a server for developers."""
+async def dev_client(data: Path) -> AsyncIterator[httpx.AsyncClient]:
+    """A client of a server in development mode."""
     async with serving(data, dev_mode=True) as opened:
         yield opened
 
 
 @pytest_asyncio.fixture(loop_scope="module")
-async def empty(tmp_path: Path) -> AsyncIterator[httpx.AsyncClient]:
-    """Of a server with no book."""
+async def empty_client(tmp_path: Path) -> AsyncIterator[httpx.AsyncClient]:
+    """A client of a server without an index."""
     async with serving(tmp_path / "secret-place") as opened:
         yield opened
 
 
 @pytest.fixture(scope="module")
 def model() -> Iterator[LlmServer]:
-    """A language model that says what it is told to."""
+    """A scripted language model."""
     with running_llm_server() as running:
         yield running
 
 
 @pytest_asyncio.fixture(loop_scope="module")
-async def drafted(data: Path, model: LlmServer) -> AsyncIterator[httpx.AsyncClient]:
-    """Of a server whose answers that model writes."""
+async def llm_client(data: Path, model: LlmServer) -> AsyncIterator[httpx.AsyncClient]:
+    """A client of a server whose answers the scripted language model writes."""
     async with serving(data, llm=f"{model.url}#scripted", verify_models=False, cache_answers=0) as opened:
         yield opened
 
 
-def given(body: Body, field: str, value: str) -> bytes:
-    """A request whose field has a value that is written in JSON, or not quite."""
+def with_raw_value(body: Body, field: str, value: str) -> bytes:
+    """A request body with a raw value, valid JSON or not, in one field."""
     return json.dumps(body | {field: "@"}).replace('"@"', value).encode()
 
 
 def malformed(body: Body, field: str) -> dict[str, bytes]:
-    """What is no request at all, made from one that is good and the name of its main text."""
+    """Malformed variants of a valid body, by name; `field` is its main text."""
     whole = json.dumps(body).encode()
     return {
-        "nothing": b"",
+        "empty": b"",
         "white space": b" \n",
-        "half an object": b"{",
+        "an unclosed object": b"{",
         "a list": b"[]",
-        "a list of it": b"[" + whole + b"]",
-        "a text": json.dumps(json.dumps(body)).encode(),
+        "a list of objects": b"[" + whole + b"]",
+        "a string": json.dumps(json.dumps(body)).encode(),
         "null": b"null",
         "a number": b"5",
         "a form": f"{field}=x".encode(),
-        "more after it": whole + b"x",
-        "it twice": whole + whole,
+        "trailing garbage": whole + b"x",
+        "two objects": whole + whole,
         "a trailing comma": whole[:-1] + b",}",
         "single quotes": whole.replace(b'"', b"'"),
         "invalid UTF-8": whole[:-2] + b'\xff"}',
         "UTF-16": json.dumps(body).encode("utf-16"),
-        "a key twice": f'{{"{field}": "x", '.encode() + whole[1:],
+        "a duplicate key": f'{{"{field}": "x", '.encode() + whole[1:],
         "an unknown key": json.dumps(body | {"colour": "red"}).encode(),
         "a key in capitals": json.dumps(body | {field.upper(): "x"}).encode(),
-        "a huge exponent": given(body, field, "1e400"),
-        "a huge integer": given(body, field, "1" + "0" * 400),
-        "an integer that is huger still": given(body, field, "1" + "0" * 5000),
-        "NaN": given(body, field, "NaN"),
-        "infinity": given(body, field, "-Infinity"),
-        "deep lists": given(body, field, "[" * _DEEP + "]" * _DEEP),
-        "deep objects": given(body, field, '{"a":' * _DEEP + "1" + "}" * _DEEP),
-        "deep and never closed": given(body, field, "[" * _DEEP),
-        "deep below an unknown key": given(body, "colour", "[" * _DEEP + "]" * _DEEP),
-        "nothing but depth": b"[" * _DEEP + b"]" * _DEEP,
+        "a huge exponent": with_raw_value(body, field, "1e400"),
+        "a huge integer": with_raw_value(body, field, "1" + "0" * 400),
+        "an integer of 5000 digits": with_raw_value(body, field, "1" + "0" * 5000),
+        "NaN": with_raw_value(body, field, "NaN"),
+        "infinity": with_raw_value(body, field, "-Infinity"),
+        "deep lists": with_raw_value(body, field, "[" * _DEEP + "]" * _DEEP),
+        "deep objects": with_raw_value(body, field, '{"a":' * _DEEP + "1" + "}" * _DEEP),
+        "deep lists, not closed": with_raw_value(body, field, "[" * _DEEP),
+        "deep below an unknown key": with_raw_value(body, "colour", "[" * _DEEP + "]" * _DEEP),
+        "only deep lists": b"[" * _DEEP + b"]" * _DEEP,
     }
 
 
@@ -231,7 +238,7 @@ async def post(
 
 
 async def post_in_pieces(client: httpx.AsyncClient, path: str, content: bytes) -> httpx.Response:
-    """A request that does not say how long it is."""
+    """A chunked request, without Content-Length."""
 
     async def pieces() -> AsyncIterator[bytes]:
         for at in range(0, len(content), 65_536):
@@ -241,8 +248,8 @@ async def post_in_pieces(client: httpx.AsyncClient, path: str, content: bytes) -
 
 
 @dataclass(frozen=True)
-class Stream:
-    """What was streamed: the names of its events with repetitions left out, their data, and the headers."""
+class StreamedAnswer:
+    """The result of a stream: its event names without repetitions, their data, and the headers."""
 
     names: list[str]
     text: str
@@ -252,13 +259,13 @@ class Stream:
     headers: httpx.Headers
 
 
-async def stream(client: httpx.AsyncClient, path: str, body: Body) -> Stream:
+async def stream(client: httpx.AsyncClient, path: str, body: Body) -> StreamedAnswer:
     async with aconnect_sse(client, "POST", path, json=body) as source:
         events = [(event.event, json.loads(event.data)) async for event in source.aiter_sse()]
         headers = source.response.headers
     deltas = [data for name, data in events if name == "delta"]
     last = dict(events)
-    return Stream(
+    return StreamedAnswer(
         names=[name for name, _ in groupby(name for name, _ in events)],
         text="".join(data["delta"] for data in deltas),
         deltas=deltas,
@@ -269,14 +276,14 @@ async def stream(client: httpx.AsyncClient, path: str, body: Body) -> Stream:
 
 
 async def passages(client: httpx.AsyncClient, question: str, top_k: int = 20) -> list[Body]:
-    """What the book's own search finds, best first."""
+    """The results of a search, best first."""
     response = await client.post("/search", json={"query": question, "top_k": top_k})
     results: list[Body] = response.json()["results"]
     return results
 
 
-def page_of(url: str) -> str:
-    """The address of a page, without the place in it."""
+def page_url(url: str) -> str:
+    """The URL without its fragment."""
     return url.partition("#")[0]
 
 
@@ -287,7 +294,7 @@ def is_uuid4(text: object) -> bool:
         return False
 
 
-def is_moment(text: str) -> bool:
+def is_timestamp(text: str) -> bool:
     try:
         datetime.fromisoformat(text)
     except ValueError:
@@ -295,17 +302,17 @@ def is_moment(text: str) -> bool:
     return True
 
 
-def is_share(value: object) -> bool:
+def is_fraction(value: object) -> bool:
     """Whether it is a number from 0 to 1."""
     return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= 1
 
 
-def is_time(value: object) -> bool:
+def is_milliseconds(value: object) -> bool:
     """Whether it is a number of milliseconds."""
     return isinstance(value, int | float) and not isinstance(value, bool) and value >= 0
 
 
-def tells_no_internals(text: str) -> bool:
-    """Whether it is something to read that names nothing of how the server is made."""
-    inside = ("traceback", "pydantic", "fastapi", "sqlite", "site-packages", "secret-place", "glossator.", "'loc'")
-    return bool(text.strip()) and not any(word in text.lower() for word in inside)
+def leaks_nothing(text: str) -> bool:
+    """Whether a message is not blank and names no internals of the server."""
+    internals = ("traceback", "pydantic", "fastapi", "sqlite", "site-packages", "secret-place", "glossator.", "'loc'")
+    return bool(text.strip()) and not any(word in text.lower() for word in internals)

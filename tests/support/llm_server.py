@@ -1,4 +1,4 @@
-"""A provider on loopback that answers as it is told to, with all the oddities that real ones have."""
+"""A scripted OpenAI-compatible server on loopback, with all the quirks of real providers."""
 
 from __future__ import annotations
 
@@ -23,39 +23,39 @@ Reply = Callable[[Body], Response]
 
 @dataclass
 class LlmServer:
-    """What it was asked, and what it is going to say: each reply once, the last one for ever."""
+    """The requests it received and the replies it will send: each reply once, the last one repeatedly."""
 
     replies: list[Reply] = field(default_factory=list)
-    asked: list[Body] = field(default_factory=list)
-    keys: list[str] = field(default_factory=list)
-    left: int = 0
+    requests: list[Body] = field(default_factory=list)
+    authorizations: list[str] = field(default_factory=list)
+    disconnects: int = 0
     url: str = ""
 
     def script(self, *replies: Reply) -> None:
-        """Begin anew."""
-        self.replies, self.asked, self.left = list(replies), [], 0
+        """Set the replies, and forget earlier requests."""
+        self.replies, self.requests, self.disconnects = list(replies), [], 0
 
     async def answer(self, request: Request) -> Response:
         body = await request.json()
-        self.asked.append(body)
-        self.keys.append(request.headers.get("authorization", ""))
+        self.requests.append(body)
+        self.authorizations.append(request.headers.get("authorization", ""))
         reply = self.replies.pop(0) if len(self.replies) > 1 else self.replies[0]
-        response = reply(body) if body.get("stream") else _whole(reply(body))
+        response = reply(body) if body.get("stream") else _not_streamed(reply(body))
         if isinstance(response, StreamingResponse):
-            response.body_iterator = self._watched(response.body_iterator)
+            response.body_iterator = self._count_disconnects(response.body_iterator)
         return response
 
-    async def _watched(self, lines: Any) -> AsyncIterator[Any]:
+    async def _count_disconnects(self, lines: Any) -> AsyncIterator[Any]:
         try:
             async for line in lines:
                 yield line
         except (asyncio.CancelledError, GeneratorExit):
-            self.left += 1
+            self.disconnects += 1
             raise
 
 
-def _whole(response: Response) -> Response:
-    """The same, not streamed: a word stands for it all."""
+def _not_streamed(response: Response) -> Response:
+    """A complete response in place of a stream; its text is always "yes"."""
     if not isinstance(response, StreamingResponse):
         return response
     message = {"role": "assistant", "content": "yes"}
@@ -63,14 +63,14 @@ def _whole(response: Response) -> Response:
     return JSONResponse({"id": "1", "object": "chat.completion", "created": 1, "model": "m", "choices": [choice]})
 
 
-def says(text: str, *, size: int = 12, finish: str = "stop", pause: float = 0.0) -> Reply:
-    """An answer in words, streamed."""
+def says(text: str, *, size: int = 12, finish: str = "stop", interval: float = 0.0) -> Reply:
+    """Text, streamed."""
     pieces = [text[at : at + size] for at in range(0, len(text), size)]
-    return lambda _body: _stream([{"content": piece} for piece in pieces], finish, pause)
+    return lambda _body: _stream([{"content": piece} for piece in pieces], finish, interval)
 
 
 def searches(query: str = "zero-moment point", *, ids: tuple[str, ...] = ("call_1",), arguments: str = "") -> Reply:
-    """A call of the tool."""
+    """A call to the search tool."""
     given = arguments or json.dumps({"query": query, "limit": 5})
     calls = [
         {"index": n, "id": name, "type": "function", "function": {"name": "search_book_content", "arguments": given}}
@@ -79,8 +79,8 @@ def searches(query: str = "zero-moment point", *, ids: tuple[str, ...] = ("call_
     return lambda _body: _stream([{"tool_calls": [call]} for call in calls], "tool_calls")
 
 
-def both(text: str, query: str) -> Reply:
-    """Words, and then a call of the tool."""
+def says_and_searches(text: str, query: str) -> Reply:
+    """Text, then a call to the search tool."""
     call = {
         "index": 0,
         "id": "call_b",
@@ -90,30 +90,30 @@ def both(text: str, query: str) -> Reply:
     return lambda _body: _stream([{"content": text}, {"tool_calls": [call]}], "tool_calls")
 
 
-def calls(name: str) -> Reply:
-    """A call of a tool that there is none of."""
+def calls_tool(name: str) -> Reply:
+    """A call to a tool of this name."""
     call = {"index": 0, "id": "call_x", "type": "function", "function": {"name": name, "arguments": "{}"}}
     return lambda _body: _stream([{"tool_calls": [call]}], "tool_calls")
 
 
 def fails(status: int, headers: dict[str, str] | None = None) -> Reply:
-    """An error, which repeats the key as some providers do."""
+    """An error whose message repeats the key, as some providers do."""
     problem = {"error": {"message": "Incorrect API key provided: sk-secret", "type": "x", "code": "y"}}
     return lambda _body: JSONResponse(problem, status, headers)
 
 
-def page() -> Reply:
-    """Something that is no language model at all."""
+def html_page() -> Reply:
+    """A web page instead of a completion."""
     return lambda _body: Response("<html>Welcome to nginx</html>", media_type="text/html")
 
 
 def no_choices() -> Reply:
-    """A stream of chunks without a choice in any."""
+    """A stream of chunks without choices."""
     return lambda _body: _lines([_chunk([])])
 
 
-def dies(text: str) -> Reply:
-    """The connection is lost halfway."""
+def drops_connection(text: str) -> Reply:
+    """The connection is lost mid-stream."""
 
     async def lines() -> AsyncIterator[str]:
         yield _line(_chunk([{"index": 0, "delta": {"content": text}, "finish_reason": None}]))
@@ -124,7 +124,7 @@ def dies(text: str) -> Reply:
 
 
 def stalls(text: str = "") -> Reply:
-    """Nothing more comes, and the connection stays open."""
+    """The connection stays open, and nothing more is sent."""
 
     async def lines() -> AsyncIterator[str]:
         if text:
@@ -134,24 +134,24 @@ def stalls(text: str = "") -> Reply:
     return lambda _body: StreamingResponse(lines(), media_type="text/event-stream")
 
 
-def drips(text: str, pause: float) -> Reply:
+def drips(text: str, interval: float) -> Reply:
     """One character at a time."""
-    return says(text, size=1, pause=pause)
+    return says(text, size=1, interval=interval)
 
 
-def _stream(deltas: list[Body], finish: str, pause: float = 0.0) -> Response:
+def _stream(deltas: list[Body], finish: str, interval: float = 0.0) -> Response:
     chunks = (_chunk([{"index": 0, "delta": delta, "finish_reason": None}]) for delta in deltas)
     last = _chunk([{"index": 0, "delta": {}, "finish_reason": finish}])
     usage = _chunk([]) | {"usage": {"prompt_tokens": 20, "completion_tokens": 5, "total_tokens": 25}}
-    return _lines(chain(chunks, (last, usage)), pause)
+    return _lines(chain(chunks, (last, usage)), interval)
 
 
-def _lines(chunks: Iterable[Body], pause: float = 0.0) -> Response:
+def _lines(chunks: Iterable[Body], interval: float = 0.0) -> Response:
     async def lines() -> AsyncIterator[str]:
         for chunk in chunks:
             yield _line(chunk)
-            if pause:
-                await asyncio.sleep(pause)
+            if interval:
+                await asyncio.sleep(interval)
         yield "data: [DONE]\n\n"
 
     return StreamingResponse(lines(), media_type="text/event-stream")
@@ -173,9 +173,9 @@ def _line(chunk: Body) -> str:
 
 @contextmanager
 def running_llm_server() -> Iterator[LlmServer]:
-    """A provider for as long as it is needed."""
+    """Run the server for the duration of a test."""
     scripted = LlmServer()
     app = Starlette(routes=[Route("/v1/chat/completions", scripted.answer, methods=["POST"])])
-    with running(app) as address:
+    with running(app, http="auto") as address:
         scripted.url = f"{address}/v1"
         yield scripted

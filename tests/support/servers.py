@@ -1,4 +1,4 @@
-"""Applications that are served from a thread of this process, at an address of their own."""
+"""Serves an application from a thread of the test process, on a port of its own."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from typing import Any
 
 import uvicorn
 
-PATIENT = "glossator.serve.middleware.http_protocol:PatientProtocol"
+from glossator.serve.run import HTTP_PROTOCOL
 
 
 @contextmanager
 def running(app: Any, on: socket.socket | None = None, **options: Any) -> Iterator[str]:
-    """The address of an application for as long as it is needed."""
-    given = {"port": 0, "log_level": "critical", "timeout_graceful_shutdown": 1, **options}
-    server = uvicorn.Server(uvicorn.Config(app, **given))
+    """The address of the application while it is served; `options` go to uvicorn."""
+    defaults = {"port": 0, "http": HTTP_PROTOCOL, "log_level": "critical", "timeout_graceful_shutdown": 1}
+    server = uvicorn.Server(uvicorn.Config(app, **{**defaults, **options}))
     thread = threading.Thread(target=server.run, kwargs={"sockets": [on]} if on else {})
     thread.start()
     try:

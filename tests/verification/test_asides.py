@@ -1,10 +1,10 @@
-"""What a draft says without claiming anything is told from its claims, and in doubt is a claim."""
+"""Sentences without a claim are recognized as asides; in doubt a sentence is a claim."""
 
 from __future__ import annotations
 
 import pytest
 
-from glossator.verification.claims.split import Kind, is_aside, split_claims
+from glossator.verification.claims.split import SegmentKind, is_aside, split_draft
 
 ASIDES = """
 Hello!|Hi there!|Sure!|Great question!|That's a great question.|Of course.|Sure, of course!|Thank you for your question.
@@ -34,11 +34,11 @@ Die Quellen sagen, dass er schwer ist.|El libro menciona esto.|کتاب مہنگ
 
 
 @pytest.mark.parametrize("text", [text for line in ASIDES.split("\n") for text in line.split("|") if text])
-def test_asides(text: str) -> None:
+def test_aside_is_recognized(text: str) -> None:
     assert is_aside(text)
-    assert [piece.kind for piece in split_claims(text)][-1] is Kind.ASIDE
+    assert [segment.kind for segment in split_draft(text)][-1] is SegmentKind.ASIDE
 
 
 @pytest.mark.parametrize("text", [text for line in CLAIMS.split("\n") for text in line.split("|") if text])
-def test_what_may_be_a_claim_is_one(text: str) -> None:
+def test_possible_claim_is_not_an_aside(text: str) -> None:
     assert not is_aside(text)

@@ -1,4 +1,4 @@
-"""The gate: only what a passage says comes out, and the stream is the final answer."""
+"""The gate lets only supported sentences through, and the streamed text equals the final text."""
 
 from __future__ import annotations
 
@@ -46,58 +46,60 @@ FALSE = [
 MARKS = ["", " [1]", " [2]", " [Source 3]", " [1][2]", " [9]", " [Source 0]", " [99999999]", " (Source 2)"]
 
 
-def passed(draft: str, policy: Policy = Policy.STRICT) -> CheckedDraft:
+def checked_draft(draft: str, policy: Policy = Policy.STRICT) -> CheckedDraft:
     return check(VERIFIER, draft, PREPARED, policy)
 
 
 @pytest.mark.parametrize("sentence", TRUE)
-def test_what_a_passage_says_passes(sentence: str) -> None:
-    checked = passed(sentence)
+def test_supported_sentence_passes(sentence: str) -> None:
+    checked = checked_draft(sentence)
     assert checked.text == f"{sentence} [1]"
     quote = checked.evidence[0].quote
     assert PASSAGES[checked.evidence[0].source - 1][checked.evidence[0].start : checked.evidence[0].end] == quote
 
 
 @pytest.mark.parametrize("sentence", FALSE)
-def test_what_no_passage_says_is_withheld_and_listed(sentence: str) -> None:
-    checked = passed(f"{sentence} [1]")
+def test_unsupported_sentence_is_withheld_and_reported(sentence: str) -> None:
+    checked = checked_draft(f"{sentence} [1]")
     assert checked.text == ""
     assert [claim.text for claim in checked.unsupported_claims] == [sentence]
     assert checked.unsupported_claims[0].verdict.reasons
 
 
-def test_the_reason_names_what_the_source_says() -> None:
+def test_reason_quotes_claim_and_source() -> None:
     verdict = (
-        passed("The hip motor weighs 400 kg and must never be lifted by one person. [1]").unsupported_claims[0].verdict
+        checked_draft("The hip motor weighs 400 kg and must never be lifted by one person. [1]")
+        .unsupported_claims[0]
+        .verdict
     )
     assert verdict.status is Status.CONTRADICTED
     assert "says 400 kg; the source says 40 kg" in verdict.reasons
 
 
-def test_a_wrong_citation_is_repaired() -> None:
-    checked = passed("The controller sends a torque command to each joint every 2 ms [1].")
+def test_wrong_citation_is_corrected() -> None:
+    checked = checked_draft("The controller sends a torque command to each joint every 2 ms [1].")
     assert checked.text.endswith("[1]")
     assert checked.evidence[0].source == 2
 
 
-def test_a_claim_that_cites_nothing_and_is_not_found_is_uncited() -> None:
-    assert passed(FALSE[4]).unsupported_claims[0].verdict.status is Status.UNCITED
+def test_unsupported_claim_without_a_citation_is_uncited() -> None:
+    assert checked_draft(FALSE[4]).unsupported_claims[0].verdict.status is Status.UNCITED
 
 
-def test_numbers_count_only_sources_that_are_used_in_order_of_use() -> None:
-    checked = passed(f"{TRUE[2]} [2] {FALSE[4]} [3] {TRUE[0]} [1] {TRUE[2]} [2]")
+def test_citations_are_numbered_in_order_of_first_use() -> None:
+    checked = checked_draft(f"{TRUE[2]} [2] {FALSE[4]} [3] {TRUE[0]} [1] {TRUE[2]} [2]")
     assert re.findall(r"\[(\d+)\]", checked.text) == ["1", "2", "1"]
     assert [evidence.source for evidence in checked.evidence] == [2, 1]
 
 
-def test_a_flagging_gate_sends_and_marks() -> None:
-    checked = passed(f"{TRUE[1]} [1] {FALSE[4]} [1]", Policy.FLAG)
+def test_flag_policy_shows_unsupported_claims_marked() -> None:
+    checked = checked_draft(f"{TRUE[1]} [1] {FALSE[4]} [1]", Policy.FLAG)
     assert checked.text == f"{TRUE[1]} [1] {FALSE[4]} {UNVERIFIED}"
     assert len(checked.unsupported_claims) == 1
 
 
-def test_words_that_claim_nothing_are_not_flagged() -> None:
-    checked = passed(
+def test_asides_are_not_flagged() -> None:
+    checked = checked_draft(
         f"Great question! Here are the facts:\n\n- {TRUE[0]} [1]\n- {TRUE[1]} [1]\n\nDo you want to know more?"
     )
     assert not checked.unsupported_claims
@@ -105,55 +107,55 @@ def test_words_that_claim_nothing_are_not_flagged() -> None:
     assert checked.text.endswith("Do you want to know more?")
 
 
-def test_words_around_nothing_are_not_shown() -> None:
-    assert passed(f"Sure! Here are the facts:\n\n- {FALSE[4]}\n\nI hope this helps!").text == ""
+def test_asides_without_a_supported_claim_are_not_shown() -> None:
+    assert checked_draft(f"Sure! Here are the facts:\n\n- {FALSE[4]}\n\nI hope this helps!").text == ""
 
 
-def test_a_heading_waits_for_a_claim_and_must_use_words_of_the_book() -> None:
+def test_heading_needs_a_supported_claim_and_words_of_the_passages() -> None:
     known = f"## The gearbox\n\n{FALSE[4]}\n\n## The controller\n\n{TRUE[2]} [2]"
     draft = f"{known}\n\n## Unicorns of Patagonia\n\n{TRUE[3]} [2]"
-    assert passed(draft).text == f"## The controller\n\n{TRUE[2]} [1]\n\n{TRUE[3]} [2]"
+    assert checked_draft(draft).text == f"## The controller\n\n{TRUE[2]} [1]\n\n{TRUE[3]} [2]"
 
 
 @pytest.mark.parametrize("heading", ["**The hip motor can be lifted by one person**", "# It weighs 400 kg", "## 48 kV"])
-def test_a_heading_that_claims_something_is_checked(heading: str) -> None:
-    assert passed(f"{heading}\n\n{TRUE[1]} [1]").text == f"{TRUE[1]} [1]"
+def test_heading_with_a_claim_is_checked(heading: str) -> None:
+    assert checked_draft(f"{heading}\n\n{TRUE[1]} [1]").text == f"{TRUE[1]} [1]"
 
 
 @pytest.mark.parametrize(
     "question", ["Did you know that one person can lift the motor?", "Isn’t the gearbox made of gold?"]
 )
-def test_a_question_that_claims_something_is_checked(question: str) -> None:
-    assert question not in passed(f"{TRUE[1]} [1] {question}").text
+def test_question_with_a_claim_is_checked(question: str) -> None:
+    assert question not in checked_draft(f"{TRUE[1]} [1] {question}").text
 
 
-def test_a_drafted_link_leads_nowhere() -> None:
-    checked = passed("It [runs](https://evil.example/x?q=1) at ![48](javascript:alert(1)) V. [1]")
+def test_links_in_a_draft_are_removed() -> None:
+    checked = checked_draft("It [runs](https://evil.example/x?q=1) at ![48](javascript:alert(1)) V. [1]")
     assert checked.text == "It runs at 48 V. [1]"
 
 
-def test_a_list_keeps_its_marks_when_an_item_is_withheld() -> None:
+def test_list_keeps_its_markers_when_an_item_is_withheld() -> None:
     draft = f"1. {TRUE[0]} [1]\n2. {FALSE[4]} [1]\n3. {FALSE[5]} {TRUE[1]} [1]"
-    assert passed(draft).text == f"1. {TRUE[0]} [1]\n3. {TRUE[1]} [2]"
+    assert checked_draft(draft).text == f"1. {TRUE[0]} [1]\n3. {TRUE[1]} [2]"
 
 
-def test_code_passes_only_as_it_stands() -> None:
-    assert "pip install walker" in passed("```sh\npip install walker\n```\n[3]").text
-    assert passed("```sh\npip install walker --force\n```\n[3]").text == ""
+def test_code_passes_only_verbatim() -> None:
+    assert "pip install walker" in checked_draft("```sh\npip install walker\n```\n[3]").text
+    assert checked_draft("```sh\npip install walker --force\n```\n[3]").text == ""
 
 
-def test_a_table_shows_the_rows_that_are_supported() -> None:
+def test_table_shows_only_supported_rows() -> None:
     draft = "| motor | weight |\n|---|---|\n| The hip motor weighs | 40 kg |\n| The hip motor weighs | 70 kg |\n"
-    text = passed(draft).text
+    text = checked_draft(draft).text
     assert "40 kg" in text
     assert "70 kg" not in text
 
 
-pieces = st.sampled_from(
+segments = st.sampled_from(
     [*TRUE, *FALSE, "Sure!", "Here are the steps:", "Is that all?", "```\npip install walker\n```", "## The motor"]
 )
 breaks = st.sampled_from([" ", "\n", "\n\n", "\n- ", "\n1. ", "\n\n> "])
-drafts = st.lists(st.tuples(pieces, st.sampled_from(MARKS), breaks), max_size=8).map(
+drafts = st.lists(st.tuples(segments, st.sampled_from(MARKS), breaks), max_size=8).map(
     lambda parts: "".join(f"{sentence}{mark}{gap}" for sentence, mark, gap in parts)
 )
 noise = st.text(alphabet="abc .!?[]()0123*`#|\n\u200b\u202e١٤。۔", max_size=80)
@@ -165,7 +167,7 @@ noise = st.text(alphabet="abc .!?[]()0123*`#|\n\u200b\u202e١٤。۔", max_size=
     st.lists(st.integers(1, 30), min_size=1, max_size=20),
     st.sampled_from(Policy),
 )
-def test_the_stream_is_the_final_answer(draft: str, sizes: list[int], policy: Policy) -> None:
+def test_streamed_text_equals_the_final_text(draft: str, sizes: list[int], policy: Policy) -> None:
     gate = Gate(VERIFIER, PREPARED, policy)
     shown, at, turn = [], 0, 0
     while at < len(draft):
@@ -174,13 +176,13 @@ def test_the_stream_is_the_final_answer(draft: str, sizes: list[int], policy: Po
         at, turn = at + size, turn + 1
     shown.append(gate.finish())
     assert "".join(shown) == gate.checked.text
-    assert gate.checked == passed(draft, policy)
+    assert gate.checked == checked_draft(draft, policy)
 
 
 @settings(deadline=None)
 @given(drafts)
-def test_every_mark_has_its_source_and_nothing_unsupported_is_shown(draft: str) -> None:
-    checked = passed(draft)
+def test_every_citation_has_evidence_and_nothing_unsupported_is_shown(draft: str) -> None:
+    checked = checked_draft(draft)
     used = [int(number) for number in re.findall(r"\[(\d+)\]", checked.text)]
     assert sorted(set(used)) == list(range(1, len(checked.evidence) + 1))
     assert all(sentence.verdict and sentence.verdict.supported for sentence in checked.sentences)
@@ -204,26 +206,38 @@ def test_every_mark_has_its_source_and_nothing_unsupported_is_shown(draft: str) 
         "يزن المحرك ٤٠٠ كغ [1]. It weighs 400 kg. موٹر کا وزن ۴۰۰ کلوگرام ہے۔",
         "a\x00b\ud800c. " * 50,
     ],
-    ids=range(11),
+    ids=[
+        "empty",
+        "white space",
+        "one long word",
+        "one long sentence",
+        "many citations",
+        "deep brackets",
+        "citations of missing sources",
+        "unclosed code",
+        "bidirectional controls",
+        "mixed scripts",
+        "control characters and surrogates",
+    ],
 )
-def test_hostile_drafts_end_soon_and_show_nothing(draft: str) -> None:
+def test_hostile_draft_is_withheld_in_bounded_time(draft: str) -> None:
     started = time.monotonic()
-    assert passed(draft).text == ""
+    assert checked_draft(draft).text == ""
     assert time.monotonic() - started < 60
 
 
-def test_characters_that_nobody_sees_are_not_shown() -> None:
-    checked = passed("\u202eIt \u200bruns at 48\u202c V\u200b. [1]")
+def test_invisible_characters_are_removed() -> None:
+    checked = checked_draft("\u202eIt \u200bruns at 48\u202c V\u200b. [1]")
     assert checked.text == "It runs at 48 V. [1]"
 
 
-def test_a_draft_of_thousands_of_claims_is_cut() -> None:
-    checked = passed(" ".join(TRUE[1] for _ in range(1000)))
+def test_claims_beyond_the_limit_are_withheld() -> None:
+    checked = checked_draft(" ".join(TRUE[1] for _ in range(1000)))
     assert len(checked.sentences) == 400
     assert len(checked.unsupported_claims) == 600
 
 
-def test_no_passages_no_answer() -> None:
+def test_without_passages_nothing_is_shown() -> None:
     checked = check(VERIFIER, "The hip motor weighs 40 kg. [1]", VERIFIER.prepare([]))
     assert checked.text == ""
 
@@ -233,8 +247,8 @@ DRAFTS = json.loads((DATA / "smollm2.json").read_text("utf-8"))
 
 @pytest.mark.parametrize("model", ["words", "tokens"])
 @pytest.mark.parametrize("case", DRAFTS, ids=[case["question"] for case in DRAFTS])
-def test_the_nonsense_of_a_tiny_model_does_not_pass(case: dict[str, Any], model: str) -> None:
-    """Drafts of SmolLM2-135M about the sample book, as they came; `allowed` is what the passages say."""
+def test_unsupported_claims_of_a_small_model_are_withheld(case: dict[str, Any], model: str) -> None:
+    """Unedited drafts of SmolLM2-135M about the sample book; `allowed` lists the supported sentences."""
     verifier = Verifier(ENCODER if model == "tokens" else None)
     checked = check(verifier, case["draft"], verifier.prepare(case["passages"]))
     assert {sentence.text for sentence in checked.sentences} <= set(case["allowed"])

@@ -1,14 +1,13 @@
-"""Chosen sentences become an answer: numbered, cited, each citation a link to the very words."""
+"""Turns sentences into an answer with numbered citations, each a deep link to the quoted words."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from glossator.answer.extractive import Quote
 from glossator.core.answers import (
-    SNIPPET,
+    SNIPPET_LENGTH,
     Answer,
     CheckedDraft,
     Citation,
@@ -20,20 +19,18 @@ from glossator.core.answers import (
     Verdict,
 )
 from glossator.core.text.links import deep_link
+from glossator.core.text.marks import escape_marks
 from glossator.core.types import Passage
 
 NOT_IN_BOOK = "The book does not answer this question."
 NOT_IN_SELECTION = "This is not found in your selection."
 
-_OWN_MARK = re.compile(r"(?<!\S)\[((?:Source )?\d{1,3})\]")
-"""A number by which the book names a source of its own; in an answer, square brackets name the answer's."""
-
 PageText = Callable[[str], str]
-"""Gives a document's text by its id."""
+"""The text of a document, by its id."""
 
 
 def cite(quotes: Sequence[Quote], scores: dict[str, float], confidence: float, page_text: PageText) -> Answer:
-    """An answer from the book."""
+    """An answer made of quotes from the book."""
     citations = tuple(
         Citation(
             number=number,
@@ -47,7 +44,7 @@ def cite(quotes: Sequence[Quote], scores: dict[str, float], confidence: float, p
             chunk_id=quote.chunk.chunk_id,
             document_id=quote.chunk.document_id,
             position=quote.chunk.position,
-            snippet=quote.chunk.text[:SNIPPET],
+            snippet=quote.chunk.text[:SNIPPET_LENGTH],
         )
         for number, quote in enumerate(quotes, 1)
     )
@@ -55,7 +52,7 @@ def cite(quotes: Sequence[Quote], scores: dict[str, float], confidence: float, p
 
 
 def cite_selection(quotes: Sequence[Quote], confidence: float) -> Answer:
-    """An answer from a selection, in its order; offsets are the selection's."""
+    """An answer made of quotes from a selection, in its order; offsets count from the start of the selection."""
     quotes = sorted(quotes, key=lambda quote: quote.chunk.start + quote.span.start)
     citations = tuple(
         Citation(
@@ -74,33 +71,30 @@ def cite_selection(quotes: Sequence[Quote], confidence: float) -> Answer:
 
 
 def cite_checked(checked: CheckedDraft, passages: Sequence[Passage], confidence: float, page_text: PageText) -> Answer:
-    """An answer from a draft that went through the gate."""
-    return Answer(
-        text=checked.text,
-        sentences=checked.sentences,
-        citations=tuple(
-            _citation(number, evidence, passages[evidence.source - 1], page_text)
-            for number, evidence in enumerate(checked.evidence, 1)
-        ),
-        abstained=False,
-        mode=Mode.FULL,
-        confidence=confidence,
-        receipt_id="",
-        unsupported_claims=checked.unsupported_claims,
+    """An answer from a checked draft."""
+    citations = tuple(
+        _citation(number, evidence, passages[evidence.source - 1], page_text)
+        for number, evidence in enumerate(checked.evidence, 1)
     )
+    return _checked_answer(checked, citations, Mode.FULL, confidence)
 
 
 def cite_checked_selection(checked: CheckedDraft, confidence: float) -> Answer:
-    """The same from a selection; offsets are the selection's."""
+    """An answer from a checked draft about a selection; offsets count from the start of the selection."""
+    citations = tuple(
+        Citation(number, "", "Your selection", "", e.quote, e.start, e.end, confidence)
+        for number, e in enumerate(checked.evidence, 1)
+    )
+    return _checked_answer(checked, citations, Mode.SELECTED_TEXT, confidence)
+
+
+def _checked_answer(checked: CheckedDraft, citations: tuple[Citation, ...], mode: Mode, confidence: float) -> Answer:
     return Answer(
         text=checked.text,
         sentences=checked.sentences,
-        citations=tuple(
-            Citation(number, "", "Your selection", "", e.quote, e.start, e.end, confidence)
-            for number, e in enumerate(checked.evidence, 1)
-        ),
+        citations=citations,
         abstained=False,
-        mode=Mode.SELECTED_TEXT,
+        mode=mode,
         confidence=confidence,
         receipt_id="",
         unsupported_claims=checked.unsupported_claims,
@@ -121,23 +115,23 @@ def _citation(number: int, evidence: Evidence, passage: Passage, page_text: Page
         chunk_id=passage.chunk_id,
         document_id=passage.document_id,
         position=passage.position,
-        snippet=passage.text[:SNIPPET],
+        snippet=passage.text[:SNIPPET_LENGTH],
     )
 
 
 def with_verdicts(answer: Answer, verdicts: Sequence[Verdict]) -> Answer:
-    """The answer with its checks; a sentence that failed one is left out, and the rest numbered anew."""
+    """The answer with its verdicts; unsupported sentences are left out, and the rest renumbered."""
     pairs = list(zip(answer.citations, verdicts, strict=True))
-    kept = [verdict for _, verdict in pairs if verdict.supported]
+    supported = [verdict for _, verdict in pairs if verdict.supported]
     citations = [citation for citation, verdict in pairs if verdict.supported]
     checked = _answer(tuple(replace(c, number=n) for n, c in enumerate(citations, 1)), answer.mode, answer.confidence)
-    sentences = tuple(replace(s, verdict=v) for s, v in zip(checked.sentences, kept, strict=True))
+    sentences = tuple(replace(s, verdict=v) for s, v in zip(checked.sentences, supported, strict=True))
     failed = tuple(UnsupportedClaim(c.quote, v) for c, v in pairs if not v.supported)
     return replace(checked, sentences=sentences, unsupported_claims=failed)
 
 
 def abstain(nearest: Sequence[Passage], mode: Mode, confidence: float) -> Answer:
-    """No answer, as a value; the nearest sections may be what the reader wants."""
+    """An abstention, with the nearest sections as suggestions."""
     text = NOT_IN_SELECTION if mode is Mode.SELECTED_TEXT else NOT_IN_BOOK
     sections = {(p.url, p.anchor): Suggestion(p.title, p.section, _section_link(p)) for p in nearest}
     return Answer(
@@ -153,7 +147,7 @@ def abstain(nearest: Sequence[Passage], mode: Mode, confidence: float) -> Answer
 
 
 def _answer(citations: tuple[Citation, ...], mode: Mode, confidence: float) -> Answer:
-    sentences = tuple(Sentence(_OWN_MARK.sub(r"(\1)", c.quote), (c.number,)) for c in citations)
+    sentences = tuple(Sentence(escape_marks(c.quote), (c.number,)) for c in citations)
     text = " ".join(f"{s.text} [{s.citations[0]}]" for s in sentences)
     return Answer(
         text=text,

@@ -1,4 +1,4 @@
-"""A question that depends_on_previous on the one before it, made to stand alone for the search."""
+"""Follow-up questions: which ones depend on the previous question, and how they are made standalone for the search."""
 
 from __future__ import annotations
 
@@ -6,21 +6,21 @@ from collections.abc import Sequence
 
 from glossator.core.text.words import all_words, content_words
 
-MOST_TOGETHER = 3
-"""Questions that are put together at most: a long conversation drifts, and so would its search."""
-LONGEST = 1000
-"""Characters of a question that can lean: a longer one says what it is about."""
-FEW = 4
-"""Content words up to which a question that begins like a continuation is taken for one."""
+MAX_QUESTIONS = 3
+"""Questions joined into one search: a long conversation drifts, and so would its search."""
+MAX_CHARACTERS = 1000
+"""A longer question is standalone: it says what it is about."""
+MAX_CONTENT_WORDS = 4
+"""A question that begins like a continuation is one if it has no more content words than this."""
 
-_PERSONS = frozenset("it its they them their theirs he she him her his itself themselves former latter".split())
+_PRONOUNS = frozenset("it its they them their theirs he she him her his itself themselves former latter".split())
 _DEMONSTRATIVES = frozenset("this that these those there such ones".split())
-_THE_BOOK = frozenset("book chapter section page text guide manual documentation".split())
-_JOINING = frozenset("and or nor but".split())
-_CONTINUING = frozenset("and but or also then otherwise und aber oder y pero o et mais و اور لیکن".split())
-_ASKING_WHY = frozenset("why warum wieso weshalb".split())
-_ABOUT = (("what", "about"), ("how", "about"), ("what", "if"), ("how", "come"), ("how", "so"), ("what", "else"))
-_REFERRING = (
+_BOOK_WORDS = frozenset("book chapter section page text guide manual documentation".split())
+_CONJUNCTIONS = frozenset("and or nor but".split())
+_CONTINUATIONS = frozenset("and but or also then otherwise und aber oder y pero o et mais و اور لیکن".split())
+_WHY = frozenset("why warum wieso weshalb".split())
+_CONTINUATION_PAIRS = frozenset({"what about", "how about", "what if", "how come", "how so", "what else"})
+_REFERENCES = (
     "the same",
     "the two",
     "the first",
@@ -31,61 +31,63 @@ _REFERRING = (
     "which one",
     "the other",
 )
-_ASKING_FOR_MORE = frozenset(
+_REQUESTS_FOR_MORE = frozenset(
     """
     example examples instance detail details reason reasons exception exceptions advantage advantages disadvantage
     disadvantages elaborate summarise summarize continue approach method step
     """.split()
 )
-_EMPTY_IT = frozenset(
+_AFTER_EXPLETIVE_IT = frozenset(
     "to that possible true necessary important matter matters take takes mean means depend depends".split()
 )
-_ELSEWHERE = frozenset(
+_OTHER_LANGUAGES = frozenset(
     "dies diese dieser dieses er ihr ihre esto eso ello cela ceci هذا هذه ذلك تلك یہ وہ اس ان".split()
 )
-_GERMAN_THIS = ("das", "es")
+_GERMAN_PRONOUNS = ("das", "es")
 
 
 def depends_on_previous(question: str) -> bool:
-    """Whether a question can hardly be understood without the one before.
+    """Whether a question can hardly be understood without the previous one.
 
-    It says next to nothing itself ("Why?"), it begins like a continuation ("And for stairs?"), or it points at
-    something ("How fast is it?") that it has not named before: "What is balance, and how is it kept?" has.
+    It has no content words ("Why?"), it begins like a continuation ("And for stairs?"), or it refers to something
+    ("How fast is it?") that it has not named itself: "What is balance, and how is it kept?" has.
     """
-    if len(question) > LONGEST:
+    if len(question) > MAX_CHARACTERS:
         return False
     words = all_words(question)
-    meaning = len([word for word in words if word not in _ASKING_FOR_MORE and content_words(word)])
-    if meaning == 0 or any(phrase in " ".join(words) for phrase in _REFERRING):
+    count = len([word for word in words if word not in _REQUESTS_FOR_MORE and content_words(word)])
+    if count == 0 or any(phrase in " ".join(words) for phrase in _REFERENCES):
         return True
-    if meaning <= FEW and (words[0] in _CONTINUING or tuple(words[:2]) in _ABOUT):
+    if count <= MAX_CONTENT_WORDS and (words[0] in _CONTINUATIONS or " ".join(words[:2]) in _CONTINUATION_PAIRS):
         return True
-    if words[-1] in _PERSONS | _DEMONSTRATIVES or (meaning <= FEW and not _ELSEWHERE.isdisjoint(words)):
+    if words[-1] in _PRONOUNS | _DEMONSTRATIVES:
         return True
-    german = words[0] in _ASKING_WHY and meaning <= 1 and not set(_GERMAN_THIS).isdisjoint(words)
-    return german or any(_points(words, at) for at in range(len(words)))
+    if count <= MAX_CONTENT_WORDS and not _OTHER_LANGUAGES.isdisjoint(words):
+        return True
+    german = words[0] in _WHY and count <= 1 and not set(_GERMAN_PRONOUNS).isdisjoint(words)
+    return german or any(_refers_back(words, at) for at in range(len(words)))
 
 
-def _points(words: Sequence[str], at: int) -> bool:
-    """Whether a word points at something that the question has not named before."""
+def _refers_back(words: Sequence[str], at: int) -> bool:
+    """Whether a word refers to something that the question has not named before it."""
     before = content_words(" ".join(words[:at]))
     after = words[at + 1 : at + 3]
-    if words[at] == "it" and not _EMPTY_IT.isdisjoint(after):
+    if words[at] == "it" and not _AFTER_EXPLETIVE_IT.isdisjoint(after):
         return False
-    if words[at] in _PERSONS:
-        named = before and not _JOINING.isdisjoint(words[:at])
+    if words[at] in _PRONOUNS:
+        named = before and not _CONJUNCTIONS.isdisjoint(words[:at])
         return len(before) <= 1 and not named
-    if words[at] not in _DEMONSTRATIVES or (after and after[0] in _THE_BOOK):
+    if words[at] not in _DEMONSTRATIVES or (after and after[0] in _BOOK_WORDS):
         return False
     after_a_noun = at > 0 and bool(content_words(words[at - 1]))
     return len(before) <= 1 and not after_a_noun and words[:2] not in (["is", "there"], ["are", "there"])
 
 
-def standalone_question(question: str, before: Sequence[str]) -> str:
-    """The question after the earlier ones that it depends on, oldest first; alone where it depends on none."""
+def standalone_question(question: str, previous: Sequence[str]) -> str:
+    """The question, preceded by the earlier ones that it depends on, oldest first."""
     parts = [question]
-    for earlier in reversed(before):
-        if len(parts) == MOST_TOGETHER or not depends_on_previous(parts[0]):
+    for earlier in reversed(previous):
+        if len(parts) == MAX_QUESTIONS or not depends_on_previous(parts[0]):
             break
         parts.insert(0, earlier)
     return " ".join(parts)

@@ -1,4 +1,4 @@
-"""Many claims at once: lines of JSON in, verdicts out."""
+"""Batch verification: claims as JSON Lines in, verdicts out."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ class _Passage(BaseModel):
     text: str
 
 
-class Task(BaseModel):
-    """One line of a batch."""
+class BatchClaim(BaseModel):
+    """A claim with its passages: one line of a batch."""
 
     model_config = ConfigDict(extra="ignore")
 
@@ -31,24 +31,24 @@ class Task(BaseModel):
         return [passage if isinstance(passage, str) else passage.text for passage in self.passages]
 
 
-def read_batch(text: str) -> list[Task]:
-    """The lines of a batch; the first bad one is named."""
-    return [_task(number, line) for number, line in enumerate(text.split("\n"), 1) if line.strip()]
+def read_batch(text: str) -> list[BatchClaim]:
+    """Parse a batch; the error names the first invalid line."""
+    return [_parse_line(number, line) for number, line in enumerate(text.split("\n"), 1) if line.strip()]
 
 
-def verify_batch(verifier: Verifier, tasks: Sequence[Task]) -> list[dict[str, Any]]:
+def verify_batch(verifier: Verifier, batch: Sequence[BatchClaim]) -> list[dict[str, Any]]:
     """A verdict for each line."""
     return [
-        {"id": number if task.id is None else task.id, "claim": task.claim}
-        | asdict(verifier.judge(task.claim, verifier.prepare(task.texts)))
-        for number, task in enumerate(tasks, 1)
+        {"id": number if line.id is None else line.id, "claim": line.claim}
+        | asdict(verifier.judge(line.claim, verifier.prepare(line.texts)))
+        for number, line in enumerate(batch, 1)
     ]
 
 
-def _task(number: int, line: str) -> Task:
+def _parse_line(number: int, line: str) -> BatchClaim:
     try:
-        return Task(**json.loads(line))
+        return BatchClaim(**json.loads(line))
     except (ValueError, TypeError, RecursionError):
         raise QuestionError(
-            f"Line {number} of the batch cannot be read.", 'Write {"claim": "…", "passages": ["…"]} on each line.'
+            f"Line {number} of the batch is invalid.", 'Write {"claim": "…", "passages": ["…"]} on each line.'
         ) from None

@@ -1,4 +1,4 @@
-"""What the commands share: their options, the engine they work with, how they wait and print."""
+"""Shared by the commands: common options, building an engine, running coroutines, printing JSON."""
 
 from __future__ import annotations
 
@@ -19,34 +19,34 @@ T = TypeVar("T")
 Command = Callable[..., Any]
 
 
-def shared(command: Command) -> Command:
-    """The options of every command."""
+def common_options(command: Command) -> Command:
+    """Add the options that every command has."""
     command = click.option("--json", "as_json", is_flag=True, help="Print JSON and nothing else.")(command)
     return click.option(
-        "--data-dir", type=click.Path(path_type=Path), help="Where the index lives (GLOSSATOR_DATA_DIR; .glossator)."
+        "--data-dir", type=click.Path(path_type=Path), help="Folder of the index (GLOSSATOR_DATA_DIR; .glossator)."
     )(command)
 
 
-def wired(data_dir: Path | None) -> Engine:
-    """The engine of a data directory's book."""
+def build_engine(data_dir: Path | None) -> Engine:
+    """The engine of the book in a data directory."""
     from glossator.pipeline.wiring import wire
 
     return wire(load_settings(data_dir=data_dir))
 
 
-def finish(engine: Engine, work: Coroutine[Any, Any, T]) -> T:
-    """Wait for some work, then let go of what it opened."""
+def run(engine: Engine, work: Coroutine[Any, Any, T]) -> T:
+    """Run a coroutine, then close the connections that it opened."""
 
     async def wait() -> T:
         try:
             return await work
         finally:
-            # The index was only read, and the end of the process lets go of it faster.
+            # The index is left open: it was only read, and exiting is faster than closing it.
             await engine.close_connections()
 
     return asyncio.run(wait())
 
 
 def print_json(value: Any) -> None:
-    """JSON for another program."""
+    """Print a value as JSON."""
     click.echo(json.dumps(value, ensure_ascii=False, indent=2))

@@ -1,4 +1,4 @@
-"""The commands about API keys."""
+"""Commands for API keys."""
 
 from __future__ import annotations
 
@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from glossator.cli.common import print_json, shared
+from glossator.cli.common import common_options, print_json
 from glossator.core.settings import load_settings
 
 if TYPE_CHECKING:
-    from glossator.serve.auth.keys import Key, KeyRing
+    from glossator.serve.auth.key_file import Key
+    from glossator.serve.auth.keys import KeyStore
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -29,63 +30,63 @@ def keys() -> None:
     default=("read",),
     show_default=True,
     type=click.Choice(["read", "write", "admin"]),
-    help="What it may do; admin includes write, write includes read. May be given often.",
+    help="Scope of the key; admin includes write, write includes read. Can be repeated.",
 )
-@click.option("--user", help="The user whose conversations it opens.")
-@click.option("--days", type=click.IntRange(1, 3650), help="Days that it is valid; without it, for ever.")
-@shared
+@click.option("--user", help="User whose conversations the key can access.")
+@click.option("--days", type=click.IntRange(1, 3650), help="Days until the key expires; by default it never does.")
+@common_options
 def create(
     name: str, scopes: tuple[str, ...], user: str | None, days: int | None, data_dir: Path | None, as_json: bool
 ) -> None:
-    """Make a key and show it, once.
+    """Create a key and print it, once.
 
-    The first key closes the server to whoever has none.
+    As soon as there is a key, the server requires one for every request.
     """
-    ring = _ring(data_dir)
-    first = ring.is_open
-    key = ring.create(name, scopes, user, days)
+    store = _key_store(data_dir)
+    first = store.is_open
+    key = store.create(name, scopes, user, days)
     if as_json:
-        (made,) = [each for each in ring.all() if each.id == key.split("_")[1]]
-        print_json({**_told(made), "key": key})
+        (created,) = [each for each in store.list_keys() if each.id == key.split("_")[1]]
+        print_json({**_key_to_dict(created), "key": key})
         return
     click.echo(key)
-    click.echo("Keep this key: it is not shown again.", err=True)
+    click.echo("Save this key: it will not be shown again.", err=True)
     if first:
-        click.echo("It is the first: from now on the server answers nobody without a key.", err=True)
+        click.echo("This is the first key: from now on, the server requires a key.", err=True)
 
 
 @keys.command("list")
-@shared
+@common_options
 def list_keys(data_dir: Path | None, as_json: bool) -> None:
-    """The keys, without what makes them work."""
-    found = _ring(data_dir).all()
-    print_json([_told(key) for key in found]) if as_json else _show(found)
+    """List the keys, without their secrets."""
+    found = _key_store(data_dir).list_keys()
+    print_json([_key_to_dict(key) for key in found]) if as_json else _show_keys(found)
 
 
 @keys.command()
 @click.argument("key_id", metavar="ID")
-@shared
+@common_options
 def revoke(key_id: str, data_dir: Path | None, as_json: bool) -> None:
-    """Make a key worthless; a server notices within a second."""
-    _ring(data_dir).revoke(key_id)
-    print_json({"revoked": key_id}) if as_json else click.echo(f"The key {key_id} is revoked.")
+    """Revoke a key; running servers apply it within a second."""
+    _key_store(data_dir).revoke(key_id)
+    print_json({"revoked": key_id}) if as_json else click.echo(f"Key {key_id} revoked.")
 
 
 @keys.command()
-@shared
+@common_options
 def rotate(data_dir: Path | None, as_json: bool) -> None:
-    """Make every widget token worthless; keys stay as they are."""
-    _ring(data_dir).rotate()
-    print_json({"rotated": True}) if as_json else click.echo("Every widget token is worthless now.")
+    """Revoke all widget tokens; keys stay valid."""
+    _key_store(data_dir).rotate_secret()
+    print_json({"rotated": True}) if as_json else click.echo("All widget tokens revoked.")
 
 
-def _ring(data_dir: Path | None) -> KeyRing:
-    from glossator.serve.auth.keys import KEYS_FILE, KeyRing
+def _key_store(data_dir: Path | None) -> KeyStore:
+    from glossator.serve.auth.keys import KEYS_FILE, KeyStore
 
-    return KeyRing(load_settings(data_dir=data_dir).data_dir / KEYS_FILE)
+    return KeyStore(load_settings(data_dir=data_dir).data_dir / KEYS_FILE)
 
 
-def _told(key: Key) -> dict[str, Any]:
+def _key_to_dict(key: Key) -> dict[str, Any]:
     return {
         "id": key.id,
         "name": key.name,
@@ -97,19 +98,19 @@ def _told(key: Key) -> dict[str, Any]:
     }
 
 
-def _show(found: Sequence[Key]) -> None:
+def _show_keys(found: Sequence[Key]) -> None:
     from rich.table import Table
 
-    from glossator.cli.terminal import console, visible
+    from glossator.cli.terminal import console, sanitized
 
     if not found:
-        console.print("No keys: everybody may do everything.")
+        console.print("No keys: the server is open to everyone.")
         return
     table = Table(box=None, pad_edge=False)
     for heading in ("id", "name", "scopes", "user", "created", "expires"):
         table.add_column(heading, overflow="fold", no_wrap=heading == "id")
     for key in found:
         expires = f"{key.expires:%Y-%m-%d}{' (expired)' if key.expired else ''}" if key.expires else "never"
-        names = (visible(key.name), " ".join(key.scopes), visible(key.user or ""))
+        names = (sanitized(key.name), " ".join(key.scopes), sanitized(key.user or ""))
         table.add_row(key.id, *names, f"{key.created:%Y-%m-%d}", expires)
     console.print(table)

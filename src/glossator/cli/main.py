@@ -1,9 +1,9 @@
 """The command line: thin commands over the pipeline.
 
-Exit codes: 0 done · 1 failed: golden questions, or claims that are not supported · 2 bad usage or input ·
-3 a source cannot be used · 4 the index cannot serve, or doctor found something amiss · 5 the data directory cannot be
-written, or its keys not read · 6 the embedding model is missing or altered · 7 the records of conversations cannot be
-used · 130 interrupted.
+Exit codes: 0 success · 1 golden questions failed, or claims are unsupported · 2 invalid usage or input ·
+3 a source cannot be ingested · 4 the index cannot be searched, or doctor found a problem · 5 the data directory cannot
+be written, or its key file cannot be read · 6 the embedding model is missing, altered or unreachable · 7 conversations
+cannot be read or stored · 130 interrupted.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from typing import Any
 import click
 
 from glossator import __version__
-from glossator.cli.common import Command, finish, print_json, shared, wired
+from glossator.cli.common import Command, build_engine, common_options, print_json, run
 from glossator.cli.keys import keys
 from glossator.cli.records import db, sessions
 from glossator.core.errors import GlossatorError, QuestionError
@@ -30,7 +30,7 @@ from glossator.core.types import Filters
 
 
 def _filters(command: Command) -> Command:
-    command = click.option("--url-prefix", help="Only pages whose address or path begins with this.")(command)
+    command = click.option("--url-prefix", help="Only pages whose URL or path starts with this.")(command)
     command = click.option("--section", help="Only this section (exact heading).")(command)
     return click.option("--chapter", help="Only this chapter (exact title).")(command)
 
@@ -43,27 +43,27 @@ def cli() -> None:
 
 @cli.command()
 @click.argument("sources", nargs=-1, required=True, metavar="SOURCE...")
-@click.option("--base-url", help="Address at which the book's root stands; citations link there.")
-@click.option("--only", is_flag=True, help="Drop every source that is not named here.")
-@shared
+@click.option("--base-url", help="URL where the book is published; citations link to it.")
+@click.option("--only", is_flag=True, help="Remove all sources that are not given here.")
+@common_options
 def ingest(sources: tuple[str, ...], base_url: str | None, only: bool, data_dir: Path | None, as_json: bool) -> None:
     """Index folders or files of Markdown, MDX, HTML or text."""
     from glossator import pipeline
     from glossator.cli import terminal
 
-    engine = wired(data_dir)
+    engine = build_engine(data_dir)
     with terminal.progress(enabled=not as_json) as progress:
-        report = finish(engine, pipeline.ingest(engine, sources, base_url, only, progress))
+        report = run(engine, pipeline.ingest(engine, sources, base_url, only, progress))
     print_json(asdict(report)) if as_json else terminal.show_report(report)
 
 
 @cli.command()
 @click.argument("question")
-@click.option("--selection", help="A file (or - for standard input): answer only from its text.")
-@click.option("--top-k", default=5, show_default=True, type=click.IntRange(1, 100), help="How many passages to read.")
-@click.option("--session", help="Make it part of this conversation; a new id begins one.")
+@click.option("--selection", help="File (or - for standard input) to answer from, instead of the book.")
+@click.option("--top-k", default=5, show_default=True, type=click.IntRange(1, 100), help="Number of passages to use.")
+@click.option("--session", help="Conversation to add the question to; a new id starts one.")
 @_filters
-@shared
+@common_options
 def ask(
     question: str,
     selection: str | None,
@@ -80,29 +80,29 @@ def ask(
     from glossator.core.question import Question
 
     key = session_key(session) if session is not None else None
-    asked = Question(question, _selection(selection), _made(filters), top_k, session=key)
-    engine = wired(data_dir)
-    answer = finish(engine, pipeline.ask(engine, asked))
+    asked = Question(question, _read_selection(selection), _to_filters(filters), top_k, session=key)
+    engine = build_engine(data_dir)
+    answer = run(engine, pipeline.ask(engine, asked))
     print_json(asdict(answer)) if as_json else terminal.show_answer(answer)
 
 
 @cli.command()
-@click.option("--session", help="Go on with this conversation; without it a new one begins.")
+@click.option("--session", help="Conversation to continue; by default a new one.")
 @_filters
-@shared
+@common_options
 def chat(session: str | None, data_dir: Path | None, as_json: bool, **filters: str | None) -> None:
-    """Ask one question after another; an empty line ends it.
+    """Ask questions interactively; an empty line ends the conversation.
 
-    With --json every answer is one line of JSON.
+    With --json, each answer is one line of JSON.
     """
     from glossator.cli import terminal
     from glossator.core.conversations import session_key
 
     key = session_key(session)
-    engine = wired(data_dir)
+    engine = build_engine(data_dir)
     if not as_json:
         terminal.show_chat(key.name)
-    finish(engine, _chat(engine, key, _made(filters), as_json))
+    run(engine, _chat(engine, key, _to_filters(filters), as_json))
 
 
 async def _chat(engine: Any, key: Any, filters: Filters, as_json: bool) -> None:
@@ -121,17 +121,17 @@ async def _chat(engine: Any, key: Any, filters: Filters, as_json: bool) -> None:
 
 @cli.command()
 @click.argument("query")
-@click.option("--top-k", default=5, show_default=True, type=click.IntRange(1, 100), help="How many passages to show.")
+@click.option("--top-k", default=5, show_default=True, type=click.IntRange(1, 100), help="Number of passages to show.")
 @_filters
-@shared
+@common_options
 def search(query: str, top_k: int, data_dir: Path | None, as_json: bool, **filters: str | None) -> None:
-    """Find the passages nearest to a question."""
+    """Find the best passages for a query."""
     from glossator import pipeline
     from glossator.cli import terminal
     from glossator.core.question import Question
 
-    engine = wired(data_dir)
-    found = finish(engine, pipeline.search(engine, Question(query, filters=_made(filters), top_k=top_k)))
+    engine = build_engine(data_dir)
+    found = run(engine, pipeline.search(engine, Question(query, filters=_to_filters(filters), top_k=top_k)))
     if as_json:
         print_json({"query": query, "results": [asdict(p) for p in found.passages], "generation": found.generation})
     else:
@@ -141,18 +141,22 @@ def search(query: str, top_k: int, data_dir: Path | None, as_json: bool, **filte
 @cli.command("eval")
 @click.argument("golden", type=click.Path(path_type=Path))
 @click.option(
-    "--fail-under", default=0.95, show_default=True, type=click.FloatRange(0, 1), help="Share that must pass."
+    "--fail-under",
+    default=0.95,
+    show_default=True,
+    type=click.FloatRange(0, 1),
+    help="Share of questions that must pass.",
 )
-@shared
+@common_options
 def evaluate(golden: Path, fail_under: float, data_dir: Path | None, as_json: bool) -> None:
-    """Ask the golden questions of a book; fails when too many fail."""
+    """Run the golden questions of a book; exits with 1 if too many fail."""
     from glossator import pipeline
     from glossator.cli import terminal
     from glossator.evaluate.golden import load_golden, summarise
 
     questions = load_golden(golden)
-    engine = wired(data_dir)
-    outcomes = finish(engine, pipeline.evaluate(engine, questions))
+    engine = build_engine(data_dir)
+    outcomes = run(engine, pipeline.evaluate(engine, questions))
     summary = summarise(outcomes)
     if as_json:
         failed = [{"id": o.golden.id, "rank": o.rank, "abstained": o.abstained} for o in outcomes if not o.passed]
@@ -165,58 +169,58 @@ def evaluate(golden: Path, fail_under: float, data_dir: Path | None, as_json: bo
 
 @cli.command()
 @click.argument("text", required=False, metavar="[TEXT]")
-@click.option("--source", "sources", multiple=True, help="A file that the text must keep to; may be given often.")
-@click.option("--batch", help="A JSON Lines file: {claim, passages} each line.")
-@shared
+@click.option("--source", "sources", multiple=True, help="File to check the text against. Can be repeated.")
+@click.option("--batch", help="JSON Lines file with {claim, passages} on each line.")
+@common_options
 def verify(text: str | None, sources: tuple[str, ...], batch: str | None, data_dir: Path | None, as_json: bool) -> None:
     """Check a text, claim by claim.
 
-    TEXT is a file, or - for standard input. It is checked against the sources, or against the book when none is
-    given. A mark such as [2] in it cites the second source. Fails when a claim is not supported.
+    TEXT is a file, or - for standard input. It is checked against the sources, or against the book if no source is
+    given. A mark such as [2] cites the second source. Exits with 1 if a claim is not supported.
     """
     from glossator import pipeline
     from glossator.cli import batches, terminal
 
     if (text is None) == (batch is None):
-        raise click.UsageError("Give a TEXT or a --batch.")
-    engine = wired(data_dir)
+        raise click.UsageError("Give either TEXT or --batch.")
+    engine = build_engine(data_dir)
     if batch is not None:
         results = batches.verify_batch(engine.verifier, batches.read_batch(_read(batch)))
-        good = all(result["supported"] for result in results)
-        print_json({"supported": good, "results": results}) if as_json else terminal.show_batch(results)
+        passed = all(result["supported"] for result in results)
+        print_json({"supported": passed, "results": results}) if as_json else terminal.show_batch(results)
     else:
         passages = [_read(source) for source in sources] or None
-        checked = finish(engine, pipeline.verify(engine, _read(text or ""), passages))
-        good = not checked.unsupported_claims
-        print_json({"supported": good, **asdict(checked)}) if as_json else terminal.show_checked(checked)
-    if not good:
+        checked = run(engine, pipeline.verify(engine, _read(text or ""), passages))
+        passed = not checked.unsupported_claims
+        print_json({"supported": passed, **asdict(checked)}) if as_json else terminal.show_checked(checked)
+    if not passed:
         raise SystemExit(1)
 
 
 @cli.command()
 @click.argument("receipt_id", metavar="ID")
-@shared
+@common_options
 def replay(receipt_id: str, data_dir: Path | None, as_json: bool) -> None:
-    """Check an old answer against today's book; fails when it no longer holds."""
+    """Check an earlier answer against the current book; exits with 1 if it no longer holds."""
     from glossator import pipeline
     from glossator.cli import terminal
 
-    engine = wired(data_dir)
-    result = finish(engine, pipeline.replay(engine, receipt_id))
+    engine = build_engine(data_dir)
+    result = run(engine, pipeline.replay(engine, receipt_id))
     print_json(asdict(result)) if as_json else terminal.show_replay(result)
     if not result.holds:
         raise SystemExit(1)
 
 
 @cli.command()
-@click.option("--live", is_flag=True, help="Ask every configured language model something.")
-@shared
+@click.option("--live", is_flag=True, help="Send a request to every configured language model.")
+@common_options
 def doctor(live: bool, data_dir: Path | None, as_json: bool) -> None:
-    """Show what is active, and why."""
+    """Show the active configuration and check that it works."""
     from glossator.cli import terminal
-    from glossator.cli.doctor import examine
+    from glossator.cli.doctor import diagnose
 
-    findings = examine(load_settings(data_dir=data_dir), live=live)
+    findings = diagnose(load_settings(data_dir=data_dir), live=live)
     print_json([asdict(f) for f in findings]) if as_json else terminal.show_findings(findings)
     if not all(f.good for f in findings):
         raise SystemExit(4)
@@ -225,8 +229,8 @@ def doctor(live: bool, data_dir: Path | None, as_json: bool) -> None:
 @cli.command()
 @click.option("--host", help="Address to listen on (GLOSSATOR_HOST; 127.0.0.1).")
 @click.option("--port", type=click.IntRange(0, 65535), help="Port to listen on (GLOSSATOR_PORT; 8000).")
-@click.option("--workers", default=1, show_default=True, type=click.IntRange(1, 64), help="Server processes.")
-@shared
+@click.option("--workers", default=1, show_default=True, type=click.IntRange(1, 64), help="Number of server processes.")
+@common_options
 def serve(host: str | None, port: int | None, workers: int, data_dir: Path | None, as_json: bool) -> None:
     """Serve the book over HTTP."""
     from glossator.serve.run import run_server
@@ -236,36 +240,34 @@ def serve(host: str | None, port: int | None, workers: int, data_dir: Path | Non
 
 @cli.command()
 @click.option(
-    "--data-dir", type=click.Path(path_type=Path), help="Where the index lives (GLOSSATOR_DATA_DIR; .glossator)."
+    "--data-dir", type=click.Path(path_type=Path), help="Folder of the index (GLOSSATOR_DATA_DIR; .glossator)."
 )
 def mcp(data_dir: Path | None) -> None:
-    """Offer the book to other programs as tools: the Model Context Protocol on standard input and output."""
+    """Serve the book as tools over the Model Context Protocol, on standard input and output."""
     from glossator.serve.mcp.server import serve_stdio
 
-    engine = wired(data_dir)
-    finish(engine, serve_stdio(engine))
+    engine = build_engine(data_dir)
+    run(engine, serve_stdio(engine))
 
 
-def _made(filters: dict[str, str | None]) -> Filters:
+def _to_filters(filters: dict[str, str | None]) -> Filters:
     return Filters(filters["url_prefix"], filters["section"], filters["chapter"])
 
 
-def _selection(name: str | None) -> str | None:
-    """The selection's very characters: line ends stay as they are, for citations count them."""
+def _read_selection(name: str | None) -> str | None:
+    """The selection as it is: citations count its characters, so line ends stay unchanged."""
     return None if name is None else _read(name)
 
 
 def _read(name: str) -> str:
-    """A file's text, or that of standard input."""
+    """The text of a file, or of standard input."""
     try:
         return (sys.stdin.buffer.read() if name == "-" else Path(name).read_bytes()).decode("utf-8")
     except UnicodeDecodeError:
         raise QuestionError(f"{name} is not UTF-8 text.", "Save it as UTF-8.") from None
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
-        raise QuestionError(
-            f"{name} cannot be read ({reason}).", "Give a text file, or - for standard input."
-        ) from None
+        raise QuestionError(f"{name} cannot be read ({reason}).", "Use a text file, or - for standard input.") from None
 
 
 cli.add_command(sessions)
@@ -274,7 +276,7 @@ cli.add_command(keys)
 
 
 def main() -> None:
-    """Run a command; an error of ours is one line and an exit code."""
+    """Run a command; errors are printed as one line and become an exit code."""
     signal.signal(signal.SIGINT, _interrupt)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
@@ -290,19 +292,19 @@ def main() -> None:
         context = getattr(error, "ctx", None)
         _fail(f"{error.format_message()} Try `{context.command_path if context else 'glossator'} --help`.", 2)
     except BrokenPipeError:
-        # Whoever read our output has left; nothing may be written to it any more, not even at exit.
+        # The reader of our output is gone; nothing more may be written to it, not even at exit.
         os._exit(1)
 
 
 def _fail(message: str, code: int) -> None:
-    from glossator.cli.terminal import visible
+    from glossator.cli.terminal import sanitized
 
-    click.echo(f"glossator: {visible(message)}", err=True)
+    click.echo(f"glossator: {sanitized(message)}", err=True)
     sys.exit(code)
 
 
 def _interrupt(_signal: int, _frame: object) -> None:
-    """Leave at once: work goes on in threads that would be waited for, and what is half done harms nothing."""
+    """Exit at once: a normal exit would wait for running threads, and partial work does no harm."""
     from glossator.cli.terminal import show_cursor
 
     show_cursor()

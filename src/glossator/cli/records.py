@@ -1,4 +1,4 @@
-"""The commands about conversations and the database that they are kept in."""
+"""Commands for stored conversations and their database."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from glossator.cli.common import Command, finish, print_json, shared, wired
+from glossator.cli.common import Command, build_engine, common_options, print_json, run
 
 if TYPE_CHECKING:
     from glossator.core.conversations import SessionKey
@@ -20,7 +20,7 @@ Work = Callable[["Engine", "SessionKey"], Coroutine[Any, Any, T]]
 
 
 def _one_session(command: Command) -> Command:
-    command = click.option("--user", help="The user whose conversation it is.")(command)
+    command = click.option("--user", help="Owner of the conversation.")(command)
     return click.argument("session_id", metavar="ID")(command)
 
 
@@ -30,92 +30,93 @@ def sessions() -> None:
 
 
 @sessions.command("list")
-@click.option("--user", help="Those of this user; without it, those of nobody in particular.")
-@click.option("--limit", default=20, show_default=True, type=click.IntRange(1, 10_000), help="At most so many.")
-@shared
+@click.option("--user", help="Only conversations of this user; by default, those without a user.")
+@click.option("--limit", default=20, show_default=True, type=click.IntRange(1, 10_000), help="Maximum number.")
+@common_options
 def list_sessions(user: str | None, limit: int, data_dir: Path | None, as_json: bool) -> None:
-    """The latest conversations."""
+    """List the latest conversations."""
     from glossator.cli import terminal
-    from glossator.pipeline.conversations import as_json as told
+    from glossator.pipeline.conversations import session_to_dict
 
-    engine = wired(data_dir)
-    found = finish(engine, engine.records.sessions(user, limit))
-    print_json([told(session, None) for session in found]) if as_json else terminal.show_sessions(found)
+    engine = build_engine(data_dir)
+    found = run(engine, engine.records.sessions(user, limit))
+    print_json([session_to_dict(session) for session in found]) if as_json else terminal.show_sessions(found)
 
 
 @sessions.command()
 @_one_session
-@shared
+@common_options
 def export(session_id: str, user: str | None, data_dir: Path | None, as_json: bool) -> None:
-    """A whole conversation, as Markdown or as JSON."""
+    """Print a conversation as Markdown or JSON."""
     from glossator.pipeline import conversations
 
-    _, (session, exchanges) = _of_session(session_id, user, data_dir, conversations.whole_history)
+    _, (session, exchanges) = _of_session(session_id, user, data_dir, conversations.full_history)
     if as_json:
-        print_json(conversations.as_json(session, exchanges))
+        print_json(conversations.session_to_dict(session, exchanges))
     else:
-        click.echo(conversations.as_markdown(session, exchanges), nl=False)
+        click.echo(conversations.session_to_markdown(session, exchanges), nl=False)
 
 
 @sessions.command()
 @_one_session
-@shared
+@common_options
 def reset(session_id: str, user: str | None, data_dir: Path | None, as_json: bool) -> None:
-    """Begin a conversation anew under the same id."""
+    """Start a conversation over, with the same id."""
     from glossator.pipeline import conversations
 
     name, _ = _of_session(session_id, user, data_dir, conversations.reset)
-    print_json({"reset": name}) if as_json else click.echo(f"The conversation {name} begins anew.")
+    print_json({"reset": name}) if as_json else click.echo(f"Conversation {name} reset.")
 
 
 @sessions.command()
 @_one_session
-@shared
+@common_options
 def delete(session_id: str, user: str | None, data_dir: Path | None, as_json: bool) -> None:
-    """Delete a conversation with its receipts and feedback, for good."""
+    """Permanently delete a conversation with its receipts and feedback."""
     from glossator.pipeline import conversations
 
     name, _ = _of_session(session_id, user, data_dir, conversations.delete)
-    print_json({"deleted": name}) if as_json else click.echo(f"The conversation {name} is deleted.")
+    print_json({"deleted": name}) if as_json else click.echo(f"Conversation {name} deleted.")
 
 
 def _of_session(session_id: str, user: str | None, data_dir: Path | None, work: Work[T]) -> tuple[str, T]:
-    """What some work on one session gives, and the session's name."""
+    """Run a coroutine on one session; returns the session's name and the result."""
     from glossator.core.conversations import session_key
 
     key = session_key(session_id, user)
-    engine = wired(data_dir)
-    return key.name, finish(engine, work(engine, key))
+    engine = build_engine(data_dir)
+    return key.name, run(engine, work(engine, key))
 
 
 @click.group()
 def db() -> None:
-    """The database of conversations and receipts."""
+    """Database of conversations and receipts."""
 
 
 @db.command()
-@shared
+@common_options
 def upgrade(data_dir: Path | None, as_json: bool) -> None:
-    """Bring the tables to this version; a server does so when it starts."""
+    """Migrate the tables to this version; a server does so when it starts."""
     from glossator.store.records.database import HEAD
 
-    engine = wired(data_dir)
-    before = finish(engine, engine.records.database.upgrade())
-    same = f"The tables are at {HEAD} already."
-    told = (
-        same if before == HEAD else f"The tables are at {HEAD}; they were {f'at {before}' if before else 'not there'}."
-    )
-    print_json({"revision": HEAD, "before": before}) if as_json else click.echo(told)
+    engine = build_engine(data_dir)
+    before = run(engine, engine.records.database.upgrade())
+    if as_json:
+        print_json({"revision": HEAD, "before": before})
+    elif before == HEAD:
+        click.echo(f"The tables are already at {HEAD}.")
+    else:
+        click.echo(f"The tables are now at {HEAD}; before: {before or 'none'}.")
 
 
 @db.command()
-@shared
+@common_options
 def clean(data_dir: Path | None, as_json: bool) -> None:
-    """Expire conversations and drop old receipts now; a server does so every ten minutes."""
-    engine = wired(data_dir)
-    done = finish(engine, engine.records.clean())
-    told = (
-        f"{done.expired} conversations expired, {done.inactive} went inactive, {done.forgotten} were forgotten;"
-        f" {done.receipts} receipts dropped."
+    """Expire conversations and delete old receipts now; a server does so every ten minutes."""
+    engine = build_engine(data_dir)
+    result = run(engine, engine.records.clean())
+    summary = (
+        f"Conversations: {result.inactive} became inactive, {result.expired} expired, {result.forgotten} purged."
+        f" Receipts: {result.receipts} deleted."
     )
-    print_json(asdict(done)) if as_json else click.echo(told)
+    print_json(asdict(result)) if as_json else click.echo(summary)

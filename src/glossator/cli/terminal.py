@@ -1,4 +1,4 @@
-"""What people see in a terminal: progress with an estimate, answers with links, tables."""
+"""Terminal output: progress bars, answers with links, tables."""
 
 from __future__ import annotations
 
@@ -12,38 +12,38 @@ from rich.style import Style
 from rich.table import Table
 from rich.text import Text
 
-from glossator.core.answers import UNAVAILABLE, Answer, CheckedDraft, Status, Verdict
+from glossator.core.answers import UNAVAILABLE_NOTICE, Answer, CheckedDraft, Status, Verdict
 from glossator.core.errors import QuestionError
-from glossator.core.ports import Progress as Listener
-from glossator.core.ports import silent
+from glossator.core.ports import Progress as ProgressCallback
+from glossator.core.ports import no_progress
 from glossator.core.receipts import Replay
 from glossator.core.types import IngestReport, Passage
 
 if TYPE_CHECKING:
-    from glossator.cli.doctor import Finding
+    from glossator.cli.doctor import DoctorFinding
     from glossator.core.conversations import Session
-    from glossator.evaluate.golden import Outcome, Summary
+    from glossator.evaluate.golden import GoldenOutcome, GoldenSummary
 
 console = Console(highlight=False, markup=False)
 _CONTROL = dict.fromkeys([*range(32), *range(127, 160)], " ")
 
 
-def visible(text: str) -> str:
-    """A book's, file's or person's words without control characters, which could command the terminal."""
+def sanitized(text: str) -> str:
+    """Text without control characters, which could send commands to the terminal."""
     return text.translate(_CONTROL)
 
 
 def show_cursor() -> None:
-    """Bring back the cursor that a progress bar hid."""
+    """Show the cursor again after a progress bar hid it."""
     Console(stderr=True).show_cursor()
 
 
 @contextmanager
-def progress(*, enabled: bool) -> Iterator[Listener]:
-    """A progress bar with an estimate, on a terminal; nothing elsewhere."""
+def progress(*, enabled: bool) -> Iterator[ProgressCallback]:
+    """A progress bar with a time estimate; nothing if the output is not a terminal."""
     errors = Console(stderr=True)
     if not enabled or not errors.is_terminal:
-        yield silent
+        yield no_progress
         return
     columns = (
         TextColumn("{task.description}"),
@@ -55,16 +55,16 @@ def progress(*, enabled: bool) -> Iterator[Listener]:
     with Progress(*columns, console=errors) as bars:
         tasks: dict[str, object] = {}
 
-        def listen(stage: str, done: int, total: int) -> None:
+        def update(stage: str, done: int, total: int) -> None:
             if stage not in tasks:
                 tasks[stage] = bars.add_task(f"{stage} chunks", total=total)
             bars.update(tasks[stage], completed=done, total=total)  # type: ignore[arg-type]
 
-        yield listen
+        yield update
 
 
 def show_report(report: IngestReport) -> None:
-    """What an ingest did."""
+    """Print the result of an ingest."""
     documents, embeddings = report.documents, report.embeddings
     counts = (
         f": {documents.added} added, {documents.changed} changed, {documents.removed} removed,"
@@ -73,33 +73,33 @@ def show_report(report: IngestReport) -> None:
     )
     console.print(Text.assemble((f"Generation {report.generation}", "bold"), counts))
     for skip in report.skipped:
-        reason = visible(f" {skip.path}: {skip.reason}")
-        console.print(Text.assemble(("left out", "yellow"), reason), soft_wrap=True)
+        reason = sanitized(f" {skip.path}: {skip.reason}")
+        console.print(Text.assemble(("skipped", "yellow"), reason), soft_wrap=True)
 
 
 def show_answer(answer: Answer) -> None:
-    """The sentences with their numbers, then where each one stands."""
+    """Print the sentences with citation numbers, then the citations."""
     if answer.degraded:
-        console.print(Text(UNAVAILABLE, style="yellow"))
+        console.print(Text(UNAVAILABLE_NOTICE, style="yellow"))
     if answer.session_id and not answer.stored:
-        console.print(Text("This answer is not remembered: the records cannot be used now.", style="yellow"))
+        console.print(Text("This answer was not stored: the database is unavailable.", style="yellow"))
     if answer.abstained:
         _show_abstention(answer)
         return
     body = Text()
     for sentence in answer.sentences:
-        body.append(visible(sentence.text))
+        body.append(sanitized(sentence.text))
         for number in sentence.citations:
-            url = visible(answer.citations[number - 1].url)
+            url = sanitized(answer.citations[number - 1].url)
             body.append(f" [{number}]", style=Style(color="cyan", link=url or None))
         body.append(" ")
     console.print(body)
     console.print()
     for citation in answer.citations:
-        place = _place(citation.title, citation.section)
+        place = _breadcrumbs(citation.title, citation.section)
         console.print(Text.assemble((f"[{citation.number}] ", "cyan"), place), soft_wrap=True)
         if citation.url:
-            console.print(Text(visible(f"    {citation.url}"), style="dim"), soft_wrap=True)
+            console.print(Text(sanitized(f"    {citation.url}"), style="dim"), soft_wrap=True)
 
 
 def _show_abstention(answer: Answer) -> None:
@@ -107,17 +107,17 @@ def _show_abstention(answer: Answer) -> None:
     if answer.suggestions:
         console.print(Text("Nearest sections:", style="dim"))
     for near in answer.suggestions:
-        line = Text.assemble(f"  • {_place(near.title, near.section)}  ", (visible(near.url), "dim"))
+        line = Text.assemble(f"  • {_breadcrumbs(near.title, near.section)}  ", (sanitized(near.url), "dim"))
         console.print(line, soft_wrap=True)
 
 
 def show_chat(name: str) -> None:
-    """How to go on, and how to stop."""
-    console.print(Text(f"Conversation {name}. An empty line ends it.", style="dim"), soft_wrap=True)
+    """Print the id of the conversation and how to end it."""
+    console.print(Text(f"Conversation {name}. Enter an empty line to end it.", style="dim"), soft_wrap=True)
 
 
 def next_question(*, prompt: bool) -> str | None:
-    """What the reader types next; None at the end."""
+    """Read the next question; None at the end."""
     try:
         line = input("> " if prompt else "")
     except EOFError:
@@ -128,31 +128,31 @@ def next_question(*, prompt: bool) -> str | None:
 
 
 def show_sessions(sessions: Sequence[Session]) -> None:
-    """Conversations, the latest first."""
+    """Print conversations, latest first."""
     if not sessions:
         console.print("No conversations.")
         return
     table = Table("conversation", "state", "messages", "last active", box=None, pad_edge=False)
     for session in sessions:
         when = f"{session.last_active:%Y-%m-%d %H:%M} UTC"
-        table.add_row(visible(session.key.name), session.state, str(session.message_count), when)
+        table.add_row(sanitized(session.key.name), session.state, str(session.message_count), when)
     console.print(table)
 
 
-def _place(*names: str) -> str:
-    return visible(" › ".join(dict.fromkeys(name for name in names if name)))
+def _breadcrumbs(*names: str) -> str:
+    return sanitized(" › ".join(dict.fromkeys(name for name in names if name)))
 
 
 def show_passages(passages: Sequence[Passage]) -> None:
-    """Passages with their scores and the beginning of their text."""
+    """Print passages with their scores and the beginning of their text."""
     if not passages:
-        console.print("Nothing found. Loosen the filters, or ingest something first.")
+        console.print("No passages found. Remove filters, or ingest something first.")
     for rank, passage in enumerate(passages, 1):
-        place = _place(*passage.heading_path)
+        place = _breadcrumbs(*passage.heading_path)
         console.print(Text.assemble((f"{rank}. ", "bold"), place, (f"  {passage.score:.2f}", "cyan")))
-        console.print(Text(visible(" ".join(passage.text.split())[:240]), style="dim"))
+        console.print(Text(sanitized(" ".join(passage.text.split())[:240]), style="dim"))
         anchor = f"#{passage.anchor}" if passage.anchor else ""
-        console.print(Text(visible(f"{passage.url}{anchor}"), style="blue"), soft_wrap=True)
+        console.print(Text(sanitized(f"{passage.url}{anchor}"), style="blue"), soft_wrap=True)
 
 
 _STATUS = {
@@ -164,7 +164,7 @@ _STATUS = {
 
 
 def show_checked(checked: CheckedDraft) -> None:
-    """Each claim with its verdict and the reason for it."""
+    """Print each claim with its verdict and reasons."""
     for sentence in checked.sentences:
         if sentence.verdict:
             _show_verdict(sentence.text, sentence.verdict)
@@ -173,65 +173,65 @@ def show_checked(checked: CheckedDraft) -> None:
 
 
 def show_batch(results: Sequence[dict[str, Any]]) -> None:
-    """Each line of a batch that failed, and how many did not."""
+    """Print the claims of a batch that failed, and how many passed."""
     for result in results:
         if not result["supported"]:
             reasons = "; ".join(result["reasons"])
-            line = visible(f" {result['id']}: {result['claim']}  {reasons}")
+            line = sanitized(f" {result['id']}: {result['claim']}  {reasons}")
             console.print(Text.assemble(("✗ " + result["status"], "red"), line), soft_wrap=True)
-    good = sum(result["supported"] for result in results)
-    console.print(Text(f"{good} of {len(results)} claims are supported.", style="bold"))
+    passed = sum(result["supported"] for result in results)
+    console.print(Text(f"{passed} of {len(results)} claims are supported.", style="bold"))
 
 
 def show_replay(replay: Replay) -> None:
-    """What became of an old answer."""
+    """Print the result of checking an earlier answer again."""
     before, now = replay.generation
-    console.print(Text(visible(replay.question), style="bold"))
-    same = "the same text" if not replay.corpus_changed else "the text has changed since"
-    console.print(Text(f"answered {replay.created} from generation {before}; now {now}: {same}", style="dim"))
+    console.print(Text(sanitized(replay.question), style="bold"))
+    change = "unchanged" if not replay.corpus_changed else "the text has changed since"
+    console.print(Text(f"answered {replay.created} from generation {before}; now {now}: {change}", style="dim"))
     for sentence in replay.sentences:
         _show_verdict(sentence.text, sentence.now)
-        console.print(Text(f"    its source: {sentence.source}", style="dim"))
+        console.print(Text(f"    source: {sentence.source}", style="dim"))
     console.print("The answer still holds." if replay.holds else "The answer no longer holds.")
 
 
 def _show_verdict(text: str, verdict: Verdict) -> None:
     mark, style = _STATUS[verdict.status]
-    line = Text.assemble((f"{mark} {verdict.status} {verdict.score:.2f}", style), "  ", visible(text))
+    line = Text.assemble((f"{mark} {verdict.status} {verdict.score:.2f}", style), "  ", sanitized(text))
     console.print(line, soft_wrap=True)
     for reason in verdict.reasons:
-        console.print(Text(visible(f"    {reason}"), style="yellow"), soft_wrap=True)
+        console.print(Text(sanitized(f"    {reason}"), style="yellow"), soft_wrap=True)
     if verdict.evidence and not verdict.supported:
-        console.print(Text(visible(f"    nearest: {verdict.evidence.quote[:300]}"), style="dim"), soft_wrap=True)
+        console.print(Text(sanitized(f"    nearest: {verdict.evidence.quote[:300]}"), style="dim"), soft_wrap=True)
 
 
-def show_findings(findings: Sequence[Finding]) -> None:
-    """What doctor found."""
+def show_findings(findings: Sequence[DoctorFinding]) -> None:
+    """Print the findings of doctor."""
     table = Table(box=None, show_header=False, pad_edge=False)
     for _ in range(4):
         table.add_column(overflow="fold")
     for finding in findings:
         mark = Text("✓", style="green") if finding.good else Text("✗", style="red")
-        value, why = Text(visible(finding.value)), Text(visible(finding.why), style="dim")
+        value, why = Text(sanitized(finding.value)), Text(sanitized(finding.why), style="dim")
         table.add_row(mark, Text(finding.topic, style="bold"), value, why)
     console.print(table)
 
 
-def show_outcomes(outcomes: Sequence[Outcome], summary: Summary) -> None:
-    """Golden questions that failed, and the shares."""
+def show_outcomes(outcomes: Sequence[GoldenOutcome], summary: GoldenSummary) -> None:
+    """Print the golden questions that failed, and the summary."""
     for outcome in outcomes:
         if not outcome.passed:
-            said = "abstained" if outcome.abstained else "answered"
+            result = "abstained" if outcome.abstained else "answered"
             rank = f"section at rank {outcome.rank}" if outcome.rank else "section not found"
             where = rank if outcome.golden.kind == "answerable" else outcome.golden.kind
-            console.print(Text.assemble(("✗", "red"), visible(f" {outcome.golden.id}: {said}, {where}")))
+            console.print(Text.assemble(("✗", "red"), sanitized(f" {outcome.golden.id}: {result}, {where}")))
     rows = {
         "passed": f"{summary.passed} of {summary.questions}",
         "section in the top 5": f"{summary.section_in_top_5:.1%}",
         "section at rank 1": f"{summary.section_at_1:.1%}",
         "answerable, but abstained": f"{summary.answerable_abstained:.1%}",
         "out of scope, and abstained": f"{summary.out_of_scope_abstained:.1%}",
-        "selections judged right": f"{summary.selection_right:.1%}",
+        "selections handled correctly": f"{summary.selection_right:.1%}",
         "key facts in the answers": f"{summary.facts_in_answers:.1%}",
     }
     table = Table(box=None, show_header=False, pad_edge=False)

@@ -1,1 +1,1 @@
-"""What every stage speaks: values, errors, settings and ports."""
+"""Values, errors, settings and ports, shared by every stage."""

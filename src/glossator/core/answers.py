@@ -1,20 +1,19 @@
-"""Answers and verdicts: what a reader gets, and what the check found."""
+"""Answers, citations and verdicts."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-UNAVAILABLE = "AI summarization unavailable."
-"""What readers are told when a language model should have written an answer, and could not."""
+UNAVAILABLE_NOTICE = "AI summarization unavailable."
+"""Shown when a language model should have written the answer but could not."""
 
-
-SNIPPET = 200
-"""Characters of a passage that show what it is about."""
+SNIPPET_LENGTH = 200
+"""Characters of a passage shown as a preview."""
 
 
 class Status(StrEnum):
-    """What became of a claim."""
+    """The result of checking a claim."""
 
     SUPPORTED = "supported"
     UNSUPPORTED = "unsupported"
@@ -24,9 +23,9 @@ class Status(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """The words of a passage that a claim was laid beside: `start` and `end` count the passage's characters.
+    """The words of a passage that a claim was compared with; `start` and `end` are offsets in the passage.
 
-    `source` is the passage's number, from 1. The document's offsets are known where the passage's are.
+    `source` is the passage's number, from 1. The document offsets are set if the passage's own are known.
     """
 
     source: int
@@ -41,7 +40,7 @@ class Evidence:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """Whether passages say what a claim says; `evidence` is the nearest they come to it."""
+    """Whether the passages support a claim; `evidence` is their closest match."""
 
     status: Status
     supported: bool
@@ -51,14 +50,14 @@ class Verdict:
 
 
 class Policy(StrEnum):
-    """What becomes of a sentence that no passage supports: it is withheld, or it is sent and marked."""
+    """What the gate does with an unsupported sentence: `STRICT` withholds it, `FLAG` shows and marks it."""
 
     STRICT = "strict"
     FLAG = "flag"
 
 
 class Mode(StrEnum):
-    """How an answer came about."""
+    """How an answer was produced."""
 
     FULL = "full"
     SELECTED_TEXT = "selected_text"
@@ -68,7 +67,7 @@ class Mode(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Sentence:
-    """One sentence of an answer, the numbers of the citations that carry it, and what its check found."""
+    """One sentence of an answer, the numbers of the citations that support it, and its verdict."""
 
     text: str
     citations: tuple[int, ...]
@@ -77,7 +76,7 @@ class Sentence:
 
 @dataclass(frozen=True, slots=True)
 class Citation:
-    """Where a sentence stands: `url` opens the page at `quote`; offsets are the document's."""
+    """The source of a sentence: `url` opens the page at `quote`; `start` and `end` are offsets in the document."""
 
     number: int
     url: str
@@ -91,7 +90,7 @@ class Citation:
     document_id: str = ""
     position: int = 0
     snippet: str = ""
-    """How the passage begins that the quote stands in."""
+    """The beginning of the passage that contains the quote."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,9 +112,9 @@ class UnsupportedClaim:
 
 @dataclass(frozen=True, slots=True)
 class CheckedDraft:
-    """A draft that went through the gate: what may be shown, and what was found out on the way.
+    """A draft that passed the gate: the text to show, its verdicts, and the claims that failed.
 
-    `evidence[n - 1]` is what the mark `[n]` in the text stands for.
+    The mark `[n]` in the text refers to `evidence[n - 1]`.
     """
 
     text: str
@@ -125,13 +124,13 @@ class CheckedDraft:
 
     @property
     def verdicts(self) -> tuple[Verdict, ...]:
-        """What the checks of the sentences that are shown found."""
+        """The verdicts of the sentences that are shown."""
         return tuple(sentence.verdict for sentence in self.sentences if sentence.verdict)
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a reader gets: cited sentences, or an abstention with somewhere to look."""
+    """What a reader gets: cited sentences, or an abstention with suggestions."""
 
     text: str
     sentences: tuple[Sentence, ...]
@@ -144,26 +143,26 @@ class Answer:
     unsupported_claims: tuple[UnsupportedClaim, ...] = ()
     session_id: str = ""
     stored: bool = False
-    """Whether the conversation remembers this answer."""
+    """Whether the answer was stored in its conversation."""
     degraded: bool = False
-    """Whether a language model should have written it, and could not, or not to the end."""
+    """Whether a language model failed, so that it did not write this answer or did not finish it."""
     cached: bool = field(default=False, compare=False)
-    """Whether it was kept from an earlier question, which was the same."""
+    """Whether it came from the answer cache."""
 
 
 class Delta(str):
-    """Delta of an answer; `chunks[n - 1]` is the chunk that the mark `[n]` in them stands for, `mode` its whole's."""
+    """A piece of a streamed answer; the mark `[n]` in it cites `chunks[n - 1]`, and `mode` is the whole answer's."""
 
     __slots__ = ("chunks", "mode")
     chunks: tuple[str, ...]
     mode: Mode | None
 
     def __new__(cls, text: str, chunks: tuple[str, ...] = (), mode: Mode | None = None) -> Delta:
-        made = super().__new__(cls, text)
-        made.chunks, made.mode = chunks, mode
-        return made
+        delta = super().__new__(cls, text)
+        delta.chunks, delta.mode = chunks, mode
+        return delta
 
     @classmethod
     def of(cls, answer: Answer) -> Delta:
-        """All words of an answer."""
+        """A whole answer in one piece."""
         return cls(answer.text, tuple(citation.chunk_id for citation in answer.citations), answer.mode)

@@ -1,4 +1,4 @@
-"""Conversations as values: a session, its exchanges, what readers say of an answer."""
+"""Conversations: a session, its exchanges, its turns, and feedback on answers."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from datetime import datetime
 from enum import StrEnum
 
 from glossator.core.answers import Answer
-from glossator.core.errors import SessionIdError
-from glossator.core.validation import checked_text
+from glossator.core.errors import InvalidSessionId
+from glossator.core.validation import validate_text
 
-MOST_MESSAGES = 100
-"""Messages of a conversation that can be its context; older ones stay in the record alone."""
+MAX_CONTEXT_MESSAGES = 100
+"""Messages of a conversation that are used as context; older ones are only stored."""
 
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,200}")
 _UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
-_NAMES = uuid.UUID("6ba7d9a8-6c11-4f0e-9d0a-0b6f5f1f4a51")
-"""Where the ids of sessions live that a client named itself."""
+_NAMESPACE = uuid.UUID("6ba7d9a8-6c11-4f0e-9d0a-0b6f5f1f4a51")
+"""UUID namespace for sessions whose name was chosen by the client."""
 
 
 class SessionState(StrEnum):
-    """The life of a session."""
+    """The state of a session."""
 
     CREATED = "created"
     ACTIVE = "active"
@@ -32,14 +32,14 @@ class SessionState(StrEnum):
 
 
 class ContextMode(StrEnum):
-    """Where the answers of a session come from."""
+    """What the answers of a session are based on."""
 
     RETRIEVAL_PIPELINE = "retrieval_pipeline"
     USER_PROVIDED = "user_provided"
 
 
 class Rating(StrEnum):
-    """What a reader thinks of an answer."""
+    """A reader's rating of an answer."""
 
     UP = "up"
     DOWN = "down"
@@ -47,7 +47,7 @@ class Rating(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class SessionKey:
-    """Which session: `name` is what its client calls it, `session_id` what the records do."""
+    """Identifies a session: `name` is the client's id for it, `session_id` the database's."""
 
     session_id: uuid.UUID
     name: str
@@ -56,7 +56,7 @@ class SessionKey:
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """A conversation as the records know it; `messages_left_out` no longer belong to its context."""
+    """A stored conversation; its first `messages_left_out` messages are no longer used as context."""
 
     key: SessionKey
     created_at: datetime
@@ -70,7 +70,7 @@ class Session:
 
 @dataclass(frozen=True, slots=True)
 class Exchange:
-    """A question and what was shown for it."""
+    """A stored question with its answer."""
 
     id: int
     timestamp: datetime
@@ -81,7 +81,7 @@ class Exchange:
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """A page of exchanges, oldest first; `before` asks for the page before it."""
+    """A page of exchanges, oldest first; `before` is the cursor of the previous page."""
 
     session: Session
     exchanges: tuple[Exchange, ...]
@@ -93,19 +93,20 @@ class History:
 class Turn:
     """The right to add one exchange to a conversation.
 
-    `repeats` is the exchange that this request's key already made, and the fingerprint of the request that made it.
+    `duplicate_of` is set if the idempotency key was used before: the exchange stored then, and that request's
+    fingerprint.
     """
 
     key: SessionKey
     ticket: int
-    request_key: str
+    idempotency_key: str
     recent: tuple[Exchange, ...] = ()
-    repeats: tuple[Exchange, str] | None = None
+    duplicate_of: tuple[Exchange, str] | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Feedback:
-    """What a reader said of an answer."""
+    """A reader's feedback on an answer."""
 
     receipt_id: str
     rating: Rating
@@ -117,8 +118,8 @@ class Feedback:
 
 
 @dataclass(frozen=True, slots=True)
-class Cleaned:
-    """What a clean-up did."""
+class CleanupResult:
+    """What a clean-up changed."""
 
     inactive: int = 0
     expired: int = 0
@@ -126,24 +127,26 @@ class Cleaned:
     forgotten: int = 0
 
 
-def session_key(name: str | None, user_id: str | None = None, request_key: str | None = None) -> SessionKey:
-    """The session that a client means.
+def session_key(name: str | None, user_id: str | None = None, idempotency_key: str | None = None) -> SessionKey:
+    """The key of the session that a client names.
 
-    A signed-in user's names are their own: the same name of another user is another session. Without a name the
-    session is new; a retried request finds the one that its first try began.
+    Each user has their own names: the same name used by another user is another session. Without a name, the session
+    is new; with an idempotency key, a retried request gets the session of its first attempt.
     """
     if user_id is not None:
-        checked_text(user_id, "user")
+        validate_text(user_id, "user")
     if name is None:
-        seed = hashlib.sha256(f"{user_id!r} {checked_text(request_key or '', 'idempotency key')}".encode()).digest()[
-            :16
-        ]
-        name = str(uuid.UUID(bytes=seed, version=4) if request_key else uuid.uuid4())
+        name = str(_seeded_id(user_id, idempotency_key) if idempotency_key else uuid.uuid4())
     if not _NAME.fullmatch(name):
-        raise SessionIdError(
-            "The session id is not valid.", "Use a UUID, or up to 200 letters, digits, hyphens and underscores."
+        raise InvalidSessionId(
+            "Malformed session id.", "Use a UUID, or up to 200 letters, digits, hyphens and underscores."
         )
     name = name.lower() if _UUID.fullmatch(name) else name
     if user_id is None and _UUID.fullmatch(name) and uuid.UUID(name).version != 5:
         return SessionKey(uuid.UUID(name), name)
-    return SessionKey(uuid.uuid5(_NAMES, f"{user_id!r} {name}"), name, user_id)
+    return SessionKey(uuid.uuid5(_NAMESPACE, f"{user_id!r} {name}"), name, user_id)
+
+
+def _seeded_id(user_id: str | None, idempotency_key: str) -> uuid.UUID:
+    seed = hashlib.sha256(f"{user_id!r} {validate_text(idempotency_key, 'idempotency key')}".encode()).digest()
+    return uuid.UUID(bytes=seed[:16], version=4)

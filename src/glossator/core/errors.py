@@ -1,36 +1,36 @@
 """Everything that can go wrong, in one tree.
 
 GlossatorError
-├── BadInput                 the caller can mend it
-│   ├── SourceError          a path or file to ingest cannot be used
-│   ├── QuestionError        an empty, oversized or malformed question or selection
-│   ├── ReceiptNotFound      no answer had this id
-│   ├── SessionIdError       a session id that is none
-│   ├── SessionNotFound      no conversation has this id, for this user
-│   ├── RequestKeyReused     an idempotency key that named another request
-│   └── SettingsError        a setting has a value that cannot work
-├── IndexProblem             the index cannot serve
-│   ├── NoIndex              nothing has been ingested yet
-│   ├── IndexMismatch        made by another embedding model
-│   └── IndexDamaged         files are missing or unreadable
-├── StorageProblem           the data directory cannot be written
-│   ├── IngestRunning        another ingest holds the lock
-│   └── KeysDamaged          the file of API keys cannot be read
-├── Unauthorized             no key, or none that is valid here
-├── Forbidden                the caller is known, but lacks a scope
-├── LanguageModelDown        no language model answers
-├── RecordsProblem           the records of conversations
-│   ├── RecordsDown          the database cannot be reached, is locked or is full
-│   ├── ConversationBusy     too many turns wait for this conversation
-│   └── TurnLost             the conversation was deleted, or went on without this turn
-└── ModelProblem             the embedding model is missing, altered or cannot be reached
+├── BadInput                      the caller can fix it
+│   ├── SourceError               a path or file cannot be ingested
+│   ├── QuestionError             an empty, oversized or malformed question or selection
+│   ├── ReceiptNotFound           no answer has this receipt id
+│   ├── InvalidSessionId          a malformed session id
+│   ├── SessionNotFound           this user has no conversation with this id
+│   ├── IdempotencyKeyReused      the idempotency key belongs to a different request
+│   └── SettingsError             a setting has an invalid value
+├── IndexUnavailable              the index cannot be searched
+│   ├── IndexNotFound             nothing has been ingested yet
+│   ├── IndexMismatch             built with another embedding model
+│   └── IndexCorrupted            files are missing or unreadable
+├── StorageError                  the data directory cannot be written
+│   ├── IngestRunning             another ingest holds the lock
+│   └── KeyFileUnreadable         the file of API keys cannot be read
+├── Unauthorized                  no API key, or no valid one
+├── Forbidden                     the caller lacks a scope
+├── LanguageModelUnavailable      no language model responds
+├── RecordsError                  conversations and receipts cannot be read or stored
+│   ├── DatabaseUnavailable       the database is unreachable, locked or full
+│   ├── ConversationBusy          too many turns are waiting for this conversation
+│   └── ConversationChanged       deleted, or continued by another turn
+└── EmbeddingModelUnavailable     the embedding model is missing, altered or unreachable
 """
 
 from __future__ import annotations
 
 
 class GlossatorError(Exception):
-    """Base of all errors: `message` says what happened, `remedy` what to do."""
+    """Base of all errors: `message` says what happened, `remedy` what to do about it."""
 
     exit_code = 1
 
@@ -44,13 +44,13 @@ class GlossatorError(Exception):
 
 
 class BadInput(GlossatorError):
-    """The caller gave something that cannot be used."""
+    """Invalid input."""
 
     exit_code = 2
 
 
 class SourceError(BadInput):
-    """A path or file to ingest cannot be used."""
+    """A path or file cannot be ingested."""
 
     exit_code = 3
 
@@ -60,90 +60,90 @@ class QuestionError(BadInput):
 
 
 class ReceiptNotFound(BadInput):
-    """No answer had this id."""
+    """No answer has this receipt id."""
 
 
-class SessionIdError(BadInput):
-    """A session id that is none."""
+class InvalidSessionId(BadInput):
+    """Malformed session id."""
 
 
 class SessionNotFound(BadInput):
-    """No conversation has this id, for this user."""
+    """This user has no conversation with this id."""
 
 
-class RequestKeyReused(BadInput):
-    """An idempotency key that named another request."""
+class IdempotencyKeyReused(BadInput):
+    """The idempotency key belongs to a different request."""
 
 
 class SettingsError(BadInput):
-    """A setting has a value that cannot work."""
+    """A setting has an invalid value."""
 
 
-class IndexProblem(GlossatorError):
-    """The index cannot serve."""
+class IndexUnavailable(GlossatorError):
+    """The index cannot be searched."""
 
     exit_code = 4
 
 
-class NoIndex(IndexProblem):
+class IndexNotFound(IndexUnavailable):
     """Nothing has been ingested yet."""
 
 
-class IndexMismatch(IndexProblem):
-    """The index was made by another embedding model."""
+class IndexMismatch(IndexUnavailable):
+    """The index was built with another embedding model."""
 
 
-class IndexDamaged(IndexProblem):
+class IndexCorrupted(IndexUnavailable):
     """Files of the index are missing or unreadable."""
 
 
-class StorageProblem(GlossatorError):
+class StorageError(GlossatorError):
     """The data directory cannot be written."""
 
     exit_code = 5
 
 
-class IngestRunning(StorageProblem):
+class IngestRunning(StorageError):
     """Another ingest holds the lock."""
 
 
-class KeysDamaged(StorageProblem):
-    """The file of keys cannot be read."""
+class KeyFileUnreadable(StorageError):
+    """The file of API keys cannot be read."""
 
 
 class Unauthorized(GlossatorError):
-    """No key, or none that is valid here; never says which part of it was wrong."""
+    """No API key, or no valid one; the response never says which part was wrong."""
 
 
 class Forbidden(GlossatorError):
-    """The caller is known, but lacks a scope."""
+    """The caller is authenticated but lacks a scope."""
 
 
-class LanguageModelDown(GlossatorError):
-    """No language model answers; the book's own sentences still do."""
+class LanguageModelUnavailable(GlossatorError):
+    """No language model responds; answers fall back to quotes from the book."""
 
     exit_code = 8
 
 
-class RecordsProblem(GlossatorError):
-    """The records of conversations."""
+class RecordsError(GlossatorError):
+    """Conversations and receipts cannot be read or stored."""
 
     exit_code = 7
 
 
-class RecordsDown(RecordsProblem):
-    """The database cannot be reached, is locked or is full."""
+class DatabaseUnavailable(RecordsError):
+    """The database is unreachable, locked or full."""
 
 
-class ConversationBusy(RecordsProblem):
-    """Too many turns wait for this conversation."""
+class ConversationBusy(RecordsError):
+    """Too many turns are waiting for this conversation."""
 
 
-class TurnLost(RecordsProblem):
-    """The conversation was deleted, or went on without this turn."""
+class ConversationChanged(RecordsError):
+    """The conversation was deleted, or continued by another turn."""
 
 
-class ModelProblem(GlossatorError):
-    """The embedding model is missing or altered."""
+class EmbeddingModelUnavailable(GlossatorError):
+    """The embedding model is missing, altered or unreachable."""
 
     exit_code = 6

@@ -1,80 +1,120 @@
-"""A small secret file that several processes change: one at a time, in one step, outlasting a power cut."""
+"""Atomic writes and file locks, on POSIX and on Windows."""
 
 from __future__ import annotations
 
 import errno
-import fcntl
 import os
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from glossator.core.errors import StorageProblem
+from glossator.core.errors import StorageError
 
-_LOCK_SECONDS = 10.0
+_LOCK_POLL_INTERVAL = 0.02
+_CAN_SYNC_FOLDERS = hasattr(os, "O_DIRECTORY")
+"""Windows cannot open a folder, so it cannot flush one either."""
+
+try:
+    import fcntl
+except ImportError:  # Windows
+    import msvcrt
+
+    def _try_lock(descriptor: int) -> None:
+        msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined,unused-ignore]
+else:
+
+    def _try_lock(descriptor: int) -> None:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+def write_atomically(path: Path, data: bytes, *, private: bool = False) -> None:
+    """Replace a file in one step that survives a power cut; `private` makes it readable by its owner only.
+
+    Writers must hold a lock: all of them use the same temporary file, so that a killed one leaves no more than that.
+    """
+    temporary = path.with_suffix(".next")
+    with storage_errors(path):
+        temporary.unlink(missing_ok=True)
+        try:
+            _write_new(temporary, data, private=private)
+            temporary.replace(path)
+        except BaseException:
+            temporary.unlink(missing_ok=True)
+            raise
+        sync(path.parent)
+
+
+def _write_new(path: Path, data: bytes, *, private: bool) -> None:
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, _mode(private))
+    with os.fdopen(descriptor, "wb") as file:
+        if private and hasattr(os, "fchmod"):  # whatever the umask
+            os.fchmod(descriptor, _mode(private))
+        file.write(data)
+        file.flush()
+        os.fsync(descriptor)
+
+
+def _mode(private: bool) -> int:
+    return 0o600 if private else 0o666
 
 
 @contextmanager
-def locked(path: Path) -> Iterator[None]:
-    """Hold the right to change the file; a killed process lets go of it by dying."""
-    with _writable(path):
+def file_lock(path: Path, busy: StorageError, *, timeout_seconds: float = 0.0, private: bool = False) -> Iterator[None]:
+    """Hold an exclusive lock, which the system releases if the process dies; raise `busy` if another process keeps it.
+
+    The lock file is created, with its folder, and stays.
+    """
+    with storage_errors(path):
         path.parent.mkdir(parents=True, exist_ok=True)
-        lock = os.open(path.with_suffix(".lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT, _mode(private))
     try:
-        _wait_for(lock, path)
+        with storage_errors(path):
+            _wait_for_lock(descriptor, busy, time.monotonic() + timeout_seconds)
         yield
     finally:
-        os.close(lock)
+        os.close(descriptor)
 
 
-def _wait_for(lock: int, path: Path) -> None:
-    end = time.monotonic() + _LOCK_SECONDS
+def _wait_for_lock(descriptor: int, busy: StorageError, deadline: float) -> None:
     while True:
         try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            if time.monotonic() > end:
-                raise StorageProblem(f"Another process is changing {path}.", "Try again.") from None
-            time.sleep(0.02)
-        else:
-            return
+            return _try_lock(descriptor)
+        except OSError as error:
+            if error.errno not in (errno.EAGAIN, errno.EACCES, errno.EDEADLK):
+                raise
+        if time.monotonic() >= deadline:
+            raise busy from None
+        time.sleep(_LOCK_POLL_INTERVAL)
 
 
-def write(path: Path, raw: bytes) -> None:
-    """Put these bytes in the place of the file, in one step that outlasts a power cut; nobody else may read them."""
-    following = path.with_suffix(".next")
-    with _writable(path):
-        following.unlink(missing_ok=True)
-        descriptor = os.open(following, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-        try:
-            with os.fdopen(descriptor, "wb") as file:
-                os.fchmod(descriptor, 0o600)
-                file.write(raw)
-                file.flush()
-                os.fsync(descriptor)
-            following.replace(path)
-        except BaseException:
-            following.unlink(missing_ok=True)
-            raise
-        _sync_folder(path.parent)
-
-
-def _sync_folder(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY)
+def sync(path: Path) -> None:
+    """Flush a file or folder to the disk; a folder only where the platform can."""
+    is_folder = path.is_dir()
+    if is_folder and not _CAN_SYNC_FOLDERS:
+        return
+    # Windows flushes only files that are open for writing.
+    descriptor = os.open(path, os.O_RDONLY if is_folder else os.O_RDWR)
     try:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
 
 
+def sync_tree(folder: Path) -> None:
+    """Flush a folder and everything in it to the disk."""
+    for path in folder.rglob("*"):
+        sync(path)
+    sync(folder)
+
+
 @contextmanager
-def _writable(path: Path) -> Iterator[None]:
-    """A failed write becomes one clear line."""
+def storage_errors(path: Path) -> Iterator[None]:
+    """Turn a failed write into an error that says what to do."""
     try:
         yield
     except OSError as error:
-        full = error.errno in (errno.ENOSPC, errno.EDQUOT)
-        reason = "the disk is full" if full else error.strerror or type(error).__name__
-        remedy = "Free some space and run it again." if full else "Choose another --data-dir."
-        raise StorageProblem(f"{path} cannot be written ({reason}).", remedy) from None
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise StorageError(f"{path} cannot be written: the disk is full.", "Free disk space and retry.") from None
+        reason = error.strerror or type(error).__name__
+        raise StorageError(f"{path} cannot be written ({reason}).", "Choose another --data-dir.") from None

@@ -1,4 +1,4 @@
-"""The small protocols behind which every swappable part stands."""
+"""Protocols of the parts that can be swapped: embedders, language models, vector stores."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from glossator.core.question import DraftRequest
 from glossator.core.types import Chunk, Embedding, Filters, Hit, Passage, QueryEmbedding, TokenVectors
 
 Progress = Callable[[str, int, int], None]
-"""Called with a stage's name, how much of it is done, and how much there is."""
+"""Called with the name of a stage, the items done, and the total."""
 
 
-def silent(stage: str, done: int, total: int) -> None:
-    """A progress listener that ignores what it hears."""
+def no_progress(stage: str, done: int, total: int) -> None:
+    """A progress callback that does nothing."""
 
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
-    """How one embedder's raw scores become one ranking and a 0-1 relevance (made by bench/calibrate.py).
+    """How one embedder's raw scores become a ranking and a relevance from 0 to 1 (computed by bench/calibrate.py).
 
     `dense`, `sentence` and `sparse` weigh the three searches in the ranking. `book` and `selection` are logistic models
-    over the features that `retrieve.FEATURES` names (the bias first), set so that 0.3 is where abstaining begins.
+    over the features named in `retrieve.FEATURES` (bias first), fitted so that a relevance below 0.3 means abstaining.
     """
 
     dense: float
@@ -41,7 +41,7 @@ class Embedder(Protocol):
 
     @property
     def fingerprint(self) -> str:
-        """Names the model and everything that changes its vectors."""
+        """Identifies the model and everything that changes its vectors."""
 
     @property
     def dimension(self) -> int:
@@ -52,21 +52,21 @@ class Embedder(Protocol):
         """How this embedder's scores become relevance."""
 
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
-        """How many tokens each text has for this model."""
+        """The number of tokens of each text, as this model counts them."""
 
     def embed_chunks(self, chunks: Sequence[Chunk], progress: Progress) -> list[Embedding]:
-        """One embedding a chunk, in the same order."""
+        """One embedding for each chunk, in the same order."""
 
     def embed_query(self, question: str) -> QueryEmbedding:
         """The vectors to search with."""
 
 
 class TokenEncoder(Protocol):
-    """Gives each token of a text a vector of its own, in context."""
+    """Gives each token of a text a contextual vector."""
 
     @property
     def fingerprint(self) -> str:
-        """Names the model."""
+        """Identifies the model."""
 
     def encode(self, text: str) -> TokenVectors:
         """The vectors of a text's tokens."""
@@ -77,50 +77,50 @@ class Drafter(Protocol):
 
     @property
     def name(self) -> str:
-        """Names what drafts, for the receipt."""
+        """The language models, for the receipt."""
 
     @property
     def prompt_hash(self) -> str:
-        """Names the prompt, for the receipt."""
+        """Identifies the prompt, for the receipt."""
 
     @property
     def settings(self) -> dict[str, str]:
-        """What else shapes the draft, for the receipt."""
+        """Other parameters that affect the draft, for the receipt."""
 
     def draft(self, request: DraftRequest) -> AsyncIterator[str | tuple[Passage, ...]]:
-        """The draft, as it comes; passages that it found besides come before the words that may cite them."""
+        """The draft as it is written; passages it finds itself are yielded before the text that may cite them."""
 
     def revise(self, request: DraftRequest, failed: Sequence[UnsupportedClaim]) -> AsyncIterator[str]:
-        """Sentences that failed their check, written again; nothing where that cannot be done."""
+        """New versions of sentences that failed verification; empty if revision is not possible."""
 
 
 class VectorIndex(Protocol):
     """A searchable, read-only set of chunks."""
 
     def search(self, query: QueryEmbedding, question: str, limit: int, filters: Filters) -> list[Hit]:
-        """The union of the best by meaning and the best by words."""
+        """The best hits of the dense search and of the keyword search, together."""
 
     def chunks(self, ids: Sequence[int]) -> list[Chunk]:
-        """Stored chunks, in the order asked for."""
+        """Stored chunks, in the order of `ids`."""
 
     def sentence_scores(self, ids: Sequence[int], query: QueryEmbedding) -> list[float]:
-        """For each chunk, how near its nearest sentence is to the question."""
+        """For each chunk, the similarity of its most similar sentence to the question."""
 
     def sentence_vectors(self, chunks: Sequence[Chunk]) -> list[NDArray[np.float32]]:
-        """The sentence vectors of some chunks, in the same order."""
+        """The sentence vectors of each chunk, in the same order."""
 
     def count(self) -> int:
-        """How many chunks there are."""
+        """The number of chunks."""
 
     def close(self) -> None:
-        """Let go of the files or connections."""
+        """Release files or connections."""
 
 
 class WordCounts(Protocol):
-    """Knows how common a word is in the book."""
+    """Counts how common words are in the book."""
 
     def chunks_with(self, words: Sequence[str]) -> dict[str, int]:
-        """In how many chunks each word stands."""
+        """The number of chunks that contain each word."""
 
     def chunk_count(self) -> int:
-        """How many chunks there are."""
+        """The number of chunks."""

@@ -1,4 +1,4 @@
-"""A question and everything that travels with it, validated once, when it is created."""
+"""A question with its selection, filters and session, validated once, on creation."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from dataclasses import asdict, dataclass
 
 from glossator.core.conversations import ContextMode, SessionKey
 from glossator.core.types import Filters, Passage
-from glossator.core.validation import checked_question, checked_selection, checked_text, checked_top_k
+from glossator.core.validation import validate_question, validate_selection, validate_text, validate_top_k
 
 DEFAULT_TOP_K = 5
-"""Passages that an answer is drawn from unless the caller asks for another number."""
+"""Passages used for an answer, unless the caller asks for another number."""
 
 NO_FILTERS = Filters()
 Past = tuple[tuple[str, str], ...]
@@ -22,9 +22,9 @@ Past = tuple[tuple[str, str], ...]
 class Question:
     """What a reader asks.
 
-    With a `selection`, only that text is answered from. With a `session`, the answer becomes part of that conversation;
-    a request repeated under the same `idempotency_key` gets the stored answer. `deadline` is a `time.monotonic()` value
-    by which a language model must have written.
+    With a `selection`, the answer comes from that text only. With a `session`, the answer becomes part of that
+    conversation; a request repeated with the same `idempotency_key` gets the stored answer. `deadline` is the
+    `time.monotonic()` by which a language model must have finished.
     """
 
     text: str
@@ -37,12 +37,12 @@ class Question:
     deadline: float | None = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "text", checked_question(self.text))
+        object.__setattr__(self, "text", validate_question(self.text))
         if self.selection is not None:
-            checked_selection(self.selection)
-        checked_top_k(self.top_k)
+            validate_selection(self.selection)
+        validate_top_k(self.top_k)
         for value in self.active_filters.values():
-            checked_text(value, "filter")
+            validate_text(value, "filter")
 
     @property
     def active_filters(self) -> dict[str, str]:
@@ -51,27 +51,27 @@ class Question:
 
     @property
     def context_mode(self) -> ContextMode:
-        """Whether the book or the reader's own text is answered from."""
+        """Whether the answer comes from the book or from the reader's selection."""
         return ContextMode.RETRIEVAL_PIPELINE if self.selection is None else ContextMode.USER_PROVIDED
 
     @property
     def fingerprint(self) -> str:
-        """Identifies the request: a retry under the same idempotency key must have the same one."""
+        """Identifies the request: a retry with the same idempotency key must have the same fingerprint."""
         asked = (self.text, self.selection, sorted(self.active_filters.items()))
         return hashlib.sha256(repr(asked).encode()).hexdigest()
 
 
-Search = Callable[[str, int], Awaitable[tuple[Passage, ...]]]
-"""Finds passages for a query, at most as many as the number says."""
+PassageSearch = Callable[[str, int], Awaitable[tuple[Passage, ...]]]
+"""Finds passages for a query; the number is the maximum."""
 
 
 @dataclass(frozen=True, slots=True)
 class DraftRequest:
     """What a drafter is given: a question, the passages found for it, and a way to search for more.
 
-    `search` keeps to the question's filters. A question about a selection comes without passages and without search.
+    `search` applies the question's filters. A question about a selection has neither passages nor `search`.
     """
 
     question: Question
     passages: tuple[Passage, ...] = ()
-    search: Search | None = None
+    search: PassageSearch | None = None

@@ -1,4 +1,4 @@
-"""What made an answer, and what became of it, as values."""
+"""Receipts: what an answer was made from, and the result of checking it again."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from glossator.core.types import Passage
 
 @dataclass(frozen=True, slots=True)
 class UsedPassage:
-    """A passage as an answer used it: where it stood, and the hash of its text."""
+    """A passage that an answer used: its location, and the hash of its text."""
 
     chunk_id: str
     document_id: str
@@ -22,7 +22,7 @@ class UsedPassage:
 
 @dataclass(frozen=True, slots=True)
 class Receipt:
-    """What made an answer: enough to check it again against the book of another day."""
+    """What an answer was made from: enough to check it again against a later version of the book."""
 
     receipt_id: str
     created: str
@@ -41,7 +41,7 @@ class Receipt:
 
 @dataclass(frozen=True, slots=True)
 class AnswerWithReceipt:
-    """An answer with what made it, and the passages that were found for it, best first."""
+    """An answer with its receipt and the passages that were found for it, best first."""
 
     receipt: Receipt
     passages: tuple[Passage, ...] = ()
@@ -51,12 +51,12 @@ class AnswerWithReceipt:
         return self.receipt.answer
 
     def with_answer(self, answer: Answer) -> AnswerWithReceipt:
-        """The same, with the answer as it is told."""
+        """A copy with another version of the answer."""
         return replace(self, receipt=replace(self.receipt, answer=answer))
 
 
 class SourceState(StrEnum):
-    """What became of the words that a sentence was cited to."""
+    """What happened to a cited quote since the answer was given."""
 
     UNCHANGED = "unchanged"
     MOVED = "moved"
@@ -67,7 +67,7 @@ class SourceState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ReplayedSentence:
-    """One sentence of an old answer, checked again."""
+    """One sentence of an earlier answer, checked again."""
 
     text: str
     before: Status | None
@@ -77,7 +77,7 @@ class ReplayedSentence:
 
 @dataclass(frozen=True, slots=True)
 class Replay:
-    """An old answer, checked against today's book; `holds` says whether every sentence still does."""
+    """An earlier answer, checked against the current book; `holds` is true if every sentence is still supported."""
 
     receipt_id: str
     question: str

@@ -1,11 +1,11 @@
-"""Every threshold between 0 and 1 that decides what a reader sees, in one place, with its reason."""
+"""All thresholds that decide what a reader sees, each with its reason."""
 
 from __future__ import annotations
 
 from typing import Literal
 
 ANSWERABLE = 0.3
-"""Relevance below which the book is taken not to answer a question: embedders are calibrated to this point."""
+"""Relevance below which a question counts as not answered by the book; embedders are calibrated to this value."""
 
 ANSWERABLE_POINTED_AT = 0.1
 """The same for a selection that the question points at ("what does this mean?"): the reader chose the text."""
@@ -14,19 +14,19 @@ LOW_CONFIDENCE = 0.5
 """Between `ANSWERABLE` and this, the best passage is a weak match and the answer is marked `low_confidence`."""
 
 SUPPORTED = 0.5
-"""Verdict score from which a claim counts as supported: the verifier's weights are fitted to this point."""
+"""Minimum verdict score of a supported claim; the verifier's weights are fitted to this value."""
 
 SHOWN = 0.75
-"""Verdict score from which the strict gate shows a sentence: half as many false ones pass as at `SUPPORTED`."""
+"""Minimum verdict score for the strict gate to show a sentence: it passes half as many false ones as `SUPPORTED`."""
 
 HIGH, MEDIUM = 0.8, 0.5
-"""Confidence above `HIGH` is High, from `MEDIUM` on Medium, below it Low: the agent contract's levels."""
+"""Above `HIGH`, confidence is High; from `MEDIUM`, Medium; below, Low. The agent contract defines these levels."""
 
 Level = Literal["High", "Medium", "Low"]
 
 
 def is_answerable(relevance: float, *, pointed_at: bool = False) -> bool:
-    """Whether a text is relevant enough to a question to be answered from."""
+    """Whether a text is relevant enough to answer the question from."""
     return relevance >= (ANSWERABLE_POINTED_AT if pointed_at else ANSWERABLE)
 
 
@@ -36,5 +36,5 @@ def is_low_confidence(best_score: float) -> bool:
 
 
 def confidence_level(confidence: float) -> Level:
-    """Confidence as the contracts name it."""
+    """The name that the contracts give to a confidence."""
     return "High" if confidence > HIGH else "Medium" if confidence >= MEDIUM else "Low"

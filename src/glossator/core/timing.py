@@ -1,4 +1,4 @@
-"""How long each stage of an answer takes: told to whoever watches, and to nobody else."""
+"""Measures how long each stage of an answer takes, and opens a tracing span for it."""
 
 from __future__ import annotations
 
@@ -7,31 +7,32 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
 
-Times = dict[str, float]
-"""Seconds by the name of a stage."""
-_times: ContextVar[Times | None] = ContextVar("times", default=None)
-_span: list[Callable[[str], AbstractContextManager[object]]] = [nullcontext]
+StageTimes = dict[str, float]
+"""Seconds by stage."""
+_times: ContextVar[StageTimes | None] = ContextVar("times", default=None)
+SpanFactory = Callable[[str], AbstractContextManager[object]]
+_span_factory: list[SpanFactory] = [nullcontext]
 
 
-def watch() -> Times:
-    """From here on, what runs in this context and in the threads it starts adds its times to these."""
-    times: Times = {}
+def collect_stage_times() -> StageTimes:
+    """A new record of times, filled by every stage that runs in this context or in threads started from it."""
+    times: StageTimes = {}
     _times.set(times)
     return times
 
 
-def trace_with(span: Callable[[str], AbstractContextManager[object]]) -> None:
-    """Open a span for every stage, too."""
-    _span[0] = span
+def set_span_factory(factory: SpanFactory) -> None:
+    """Also open a tracing span for every stage."""
+    _span_factory[0] = factory
 
 
 @contextmanager
 def stage(name: str) -> Iterator[None]:
-    """One stage of an answer."""
+    """Measure one stage of an answer."""
     times = _times.get()
     started = time.perf_counter()
     try:
-        with _span[0](name):
+        with _span_factory[0](name):
             yield
     finally:
         if times is not None:

@@ -1,4 +1,4 @@
-"""The values that pass between stages: frozen, plain, and free of any technology."""
+"""Values that pass between stages: plain and frozen, with no dependency on any adapter."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Span:
 
 
 class BlockKind(StrEnum):
-    """What a stretch of a document is; decides where a chunk may be cut."""
+    """The kind of a block; decides where a document may be split into chunks."""
 
     HEADING = "heading"
     PARAGRAPH = "paragraph"
@@ -58,7 +58,10 @@ class Document:
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """A passage to index: `text` is the document's `text[start:end]`; `row` is its place in the sentence vectors."""
+    """A piece of a document to index: `text` is the document's `text[start:end]`.
+
+    `row` locates its sentence vectors in the index.
+    """
 
     chunk_id: str
     document_id: str
@@ -77,7 +80,7 @@ class Chunk:
 
     @property
     def content_hash(self) -> str:
-        """Names the text and the headings above it."""
+        """Identifies the text and the headings above it."""
         return hashlib.sha256(f"{self.context}\n{self.text}".encode("utf-8", "surrogatepass")).hexdigest()
 
     @property
@@ -96,7 +99,7 @@ class Embedding:
 
 @dataclass(frozen=True, slots=True)
 class QueryEmbedding:
-    """A question's vector for passages, and the one to compare with sentences."""
+    """A question's vector to search passages with, and the one to compare with sentences."""
 
     vector: Vector
     sentence: Vector
@@ -113,7 +116,7 @@ class Filters:
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """A stored chunk's number with the raw scores of both searches (None: not among its best)."""
+    """The number of a stored chunk, with the raw score of each search (None: not among that search's best)."""
 
     id: int
     dense: float | None
@@ -122,7 +125,7 @@ class Hit:
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """A ranked chunk; `score` is calibrated to 0-1."""
+    """A chunk that a search found; `score` is calibrated to 0-1."""
 
     chunk_id: str
     document_id: str
@@ -140,29 +143,29 @@ class Passage:
 
 @dataclass(frozen=True, slots=True)
 class RetrievedChunk:
-    """A passage with what it was made from."""
+    """A passage with the chunk it came from."""
 
     passage: Passage
     chunk: Chunk
 
 
 @dataclass(frozen=True, slots=True)
-class Retrieved:
-    """What retrieval found, best first; `relevance` is how sure it is that the book speaks of the question at all."""
+class RetrievalResult:
+    """Search results, best first; `relevance` is the probability that the book covers the question at all."""
 
-    found: tuple[RetrievedChunk, ...]
+    chunks: tuple[RetrievedChunk, ...]
     relevance: float
     query: QueryEmbedding
     generation: int
 
     @property
     def passages(self) -> tuple[Passage, ...]:
-        return tuple(item.passage for item in self.found)
+        return tuple(item.passage for item in self.chunks)
 
 
 @dataclass(frozen=True, slots=True)
 class TokenVectors:
-    """A vector for each token of a text, and where each token stands in it."""
+    """A vector for each token of a text, and the token's offsets."""
 
     vectors: NDArray[np.float32]
     offsets: NDArray[np.int32]
@@ -170,7 +173,7 @@ class TokenVectors:
 
 @dataclass(frozen=True, slots=True)
 class DocumentCounts:
-    """What an ingest did to the documents."""
+    """Documents by what an ingest did with them."""
 
     added: int = 0
     changed: int = 0
@@ -181,15 +184,15 @@ class DocumentCounts:
 
 @dataclass(frozen=True, slots=True)
 class EmbeddingCounts:
-    """How many chunks went through the model, and how many came from the cache."""
+    """Chunks that were embedded, and chunks whose embeddings came from the cache."""
 
     made: int = 0
     reused: int = 0
 
 
 @dataclass(frozen=True, slots=True)
-class Skip:
-    """A file that was left out, and why."""
+class SkippedFile:
+    """A file that was not ingested, and why."""
 
     path: str
     reason: str
@@ -197,11 +200,11 @@ class Skip:
 
 @dataclass(frozen=True, slots=True)
 class IngestReport:
-    """What an ingest did."""
+    """The result of an ingest."""
 
     generation: int
     documents: DocumentCounts
     chunks: int
     embeddings: EmbeddingCounts
     seconds: float
-    skipped: tuple[Skip, ...] = field(default=())
+    skipped: tuple[SkippedFile, ...] = field(default=())

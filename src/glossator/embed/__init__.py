@@ -1,1 +1,1 @@
-"""Texts become vectors."""
+"""Embeddings: texts become vectors, locally or through an API."""

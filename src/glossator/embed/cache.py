@@ -1,4 +1,4 @@
-"""Embeddings by the hash of what was embedded, so that an unchanged chunk is never embedded twice."""
+"""Embedding cache, keyed by a hash of the input: an unchanged chunk is never embedded twice."""
 
 from __future__ import annotations
 
@@ -10,18 +10,19 @@ from pathlib import Path
 
 import numpy as np
 
-from glossator.core.errors import StorageProblem
+from glossator.core.errors import StorageError
 from glossator.core.ports import Embedder, Progress
 from glossator.core.types import Chunk, Embedding
 
-GROUP = 64
-"""Chunks embedded between two writes to the cache: what a killed ingest may have to do again."""
+CHUNKS_PER_WRITE = 64
+"""Chunks embedded between two cache writes: the most work that a killed ingest loses."""
 
-KEPT_GENERATIONS = 5
+CACHED_GENERATIONS = 5
+"""Embeddings that none of the last generations used are evicted."""
 
 
 class EmbeddingCache:
-    """A SQLite file of vectors; safe to delete, it only costs time."""
+    """A SQLite file of vectors; it is safe to delete, and rebuilt by the next ingest."""
 
     def __init__(self, path: Path) -> None:
         try:
@@ -34,12 +35,12 @@ class EmbeddingCache:
                 " (key BLOB PRIMARY KEY, vector BLOB, sentences BLOB, generation INTEGER) WITHOUT ROWID"
             )
         except (sqlite3.Error, OSError) as error:
-            raise StorageProblem(
-                f"The embedding cache cannot be opened ({error}).", f"Free some space, or delete {path}."
+            raise StorageError(
+                f"The embedding cache cannot be opened ({error}).", f"Free disk space, or delete {path}."
             ) from None
 
     def get(self, keys: Sequence[bytes], generation: int) -> dict[bytes, Embedding]:
-        """The embeddings that are there, marked as used by this generation."""
+        """The cached embeddings, marked as used by this generation."""
         found: dict[bytes, Embedding] = {}
         with self._transaction():
             for key in keys:
@@ -53,13 +54,13 @@ class EmbeddingCache:
         return found
 
     def put(self, embeddings: dict[bytes, Embedding], generation: int) -> None:
-        """Keep embeddings, all or none."""
+        """Store embeddings, all or none."""
         rows = [(key, e.vector.tobytes(), e.sentences.tobytes(), generation) for key, e in embeddings.items()]
         with self._transaction():
             self._db.executemany("INSERT OR REPLACE INTO embeddings VALUES (?, ?, ?, ?)", rows)
 
-    def forget_before(self, generation: int) -> None:
-        """Drop what no recent generation used."""
+    def evict_before(self, generation: int) -> None:
+        """Delete embeddings last used before a generation."""
         with self._transaction():
             self._db.execute("DELETE FROM embeddings WHERE generation < ?", (generation,))
 
@@ -71,37 +72,37 @@ class EmbeddingCache:
 
     @contextmanager
     def _transaction(self) -> Iterator[None]:
-        """One transaction; a failure says so in our own terms."""
+        """One transaction; database errors become a StorageError."""
         try:
             with self._db:
                 self._db.execute("BEGIN IMMEDIATE")
                 yield
         except sqlite3.Error as error:
-            raise StorageProblem(
-                f"The embedding cache cannot be used ({error}).", "Free some disk space and run it again."
+            raise StorageError(
+                f"The embedding cache cannot be used ({error}).", "Free disk space, then run the command again."
             ) from None
 
 
 def embed_with_cache(
     embedder: Embedder, cache: EmbeddingCache, chunks: Sequence[Chunk], generation: int, progress: Progress
 ) -> tuple[list[Embedding], int]:
-    """Embeddings of all chunks, from the cache or made and put there group by group; and how many were made."""
+    """Embeddings of all chunks, and how many were not cached; those are made and stored in groups."""
     keys = [_key(embedder.fingerprint, chunk) for chunk in chunks]
-    known = cache.get(keys, generation)
-    missing = {key: chunk for key, chunk in zip(keys, chunks, strict=True) if key not in known}
-    # Long ones first: similar lengths share a group, and the estimate errs on the safe side.
-    todo = sorted(missing.items(), key=lambda item: -len(item[1].text))
-    for start in range(0, len(todo), GROUP):
-        group = todo[start : start + GROUP]
+    cached = cache.get(keys, generation)
+    missing = {key: chunk for key, chunk in zip(keys, chunks, strict=True) if key not in cached}
+    # Longest first: chunks of similar length share a group, and time estimates err on the safe side.
+    pending = sorted(missing.items(), key=lambda item: -len(item[1].text))
+    for start in range(0, len(pending), CHUNKS_PER_WRITE):
+        group = pending[start : start + CHUNKS_PER_WRITE]
 
-        def shifted(stage: str, done: int, _total: int, start: int = start) -> None:
-            progress(stage, start + done, len(todo))
+        def report(stage: str, done: int, _total: int, start: int = start) -> None:
+            progress(stage, start + done, len(pending))
 
-        made = embedder.embed_chunks([chunk for _, chunk in group], shifted)
+        made = embedder.embed_chunks([chunk for _, chunk in group], report)
         fresh = {key: embedding for (key, _), embedding in zip(group, made, strict=True)}
         cache.put(fresh, generation)
-        known |= fresh
-    return [known[key] for key in keys], len(missing)
+        cached |= fresh
+    return [cached[key] for key in keys], len(missing)
 
 
 def _key(fingerprint: str, chunk: Chunk) -> bytes:

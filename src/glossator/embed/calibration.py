@@ -1,10 +1,11 @@
-"""Two anchors place any model's cosines on the built-in model's scale, for which relevance is calibrated."""
+"""Relevance calibration: fitted for the built-in model, rescaled for others by their cosines on reference pairs."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from importlib import resources
 
 import numpy as np
@@ -13,7 +14,7 @@ from glossator.core.ports import Calibration
 from glossator.core.text.sentences import split_sentences
 from glossator.core.types import Chunk, Embedding, QueryEmbedding
 
-PAIRS = (
+REFERENCE_PAIRS = (
     (
         "Photosynthesis",
         "Where does the oxygen that plants give off come from?",
@@ -159,89 +160,93 @@ PAIRS = (
         " angle to the wind, and it zigzags to reach a place upwind. Reef early when it blows.",
     ),
 )
-"""A heading, a question, and a passage that answers it; about nothing that a calibration set is about."""
+"""A heading, a question, and a passage that answers it, on topics that no calibration set covers."""
 
-LEAST_GAP = 0.02
-"""A passage that answers must be so much nearer to its question than others are, or the model tells nothing apart."""
+MIN_GAP = 0.02
+"""The mean cosine of answering passages must exceed that of others by this much for a model to be usable."""
 
 
 @dataclass(frozen=True, slots=True)
-class Anchors:
-    """Mean cosines of a question with passages that do not answer it and with the one that does.
+class ReferenceCosines:
+    """Mean cosines of questions with passages that do not answer them, and with the one that does.
 
-    `dense` is of whole passages, `sentence` of the nearest sentence of each.
+    `dense` compares whole passages, `sentence` the nearest sentence of each.
     """
 
     dense: tuple[float, float]
     sentence: tuple[float, float]
 
     @property
-    def tell_apart(self) -> bool:
-        """Whether answers are nearer than the rest."""
-        return min(high - low for low, high in (self.dense, self.sentence)) >= LEAST_GAP
+    def distinguishes_answers(self) -> bool:
+        """Whether answering passages are clearly nearer than the rest."""
+        return min(high - low for low, high in (self.dense, self.sentence)) >= MIN_GAP
 
 
-BUILT_IN = Anchors(dense=(0.4429, 0.6998), sentence=(0.3826, 0.6592))
-"""Those of the built-in model, made by
+BUILT_IN_COSINES = ReferenceCosines(dense=(0.4429, 0.6998), sentence=(0.3826, 0.6592))
+"""Those of the built-in model, measured by
 
-    .venv/bin/python -c "from glossator.embed import anchors, local; from glossator.core.ports import silent
+    .venv/bin/python -c "from glossator.embed import calibration, local; from glossator.core.ports import no_progress
     e = local.LocalEmbedder(local.built_in_model())
-    asked = [e.embed_query(q) for q in anchors.questions()]
-    print(anchors.measure(asked, e.embed_chunks(anchors.passages(), silent)))"
+    queries = [e.embed_query(q) for q in calibration.reference_questions()]
+    chunks = e.embed_chunks(calibration.reference_passages(), no_progress)
+    print(calibration.measure_cosines(queries, chunks))"
 """
 
 
-def questions() -> list[str]:
-    """The questions of the pairs."""
-    return [question for _, question, _ in PAIRS]
+def reference_questions() -> list[str]:
+    """The questions of the reference pairs."""
+    return [question for _, question, _ in REFERENCE_PAIRS]
 
 
-def passages() -> list[Chunk]:
-    """The passages of the pairs, as chunks."""
+def reference_passages() -> list[Chunk]:
+    """The passages of the reference pairs, as chunks."""
     return [
-        Chunk("", "", "", head, (), head, (head,), "", 0, 0, len(text), text, tuple(split_sentences(text)))
-        for head, _, text in PAIRS
+        Chunk("", "", "", heading, (), heading, (heading,), "", 0, 0, len(text), text, tuple(split_sentences(text)))
+        for heading, _, text in REFERENCE_PAIRS
     ]
 
 
-def measure(asked: Sequence[QueryEmbedding], embedded: Sequence[Embedding]) -> Anchors:
-    """The anchors of the model that embedded the questions and the passages."""
-    dense = [[float(query.vector @ e.vector) for e in embedded] for query in asked]
-    nearest = [[float((e.sentences.astype(np.float32) @ q.sentence).max()) for e in embedded] for q in asked]
-    return Anchors(_means(dense), _means(nearest))
+def measure_cosines(queries: Sequence[QueryEmbedding], passages: Sequence[Embedding]) -> ReferenceCosines:
+    """The cosines of a model that embedded the reference questions and passages."""
+    dense = [[float(query.vector @ passage.vector) for passage in passages] for query in queries]
+    nearest = [[float((p.sentences.astype(np.float32) @ q.sentence).max()) for p in passages] for q in queries]
+    return ReferenceCosines(_means(dense), _means(nearest))
 
 
 def _means(rows: list[list[float]]) -> tuple[float, float]:
+    """The mean off the diagonal, and on it."""
     cosines = np.array(rows)
-    own = np.eye(len(cosines), dtype=bool)
-    return float(cosines[~own].mean()), float(cosines[own].mean())
+    diagonal = np.eye(len(cosines), dtype=bool)
+    return float(cosines[~diagonal].mean()), float(cosines[diagonal].mean())
 
 
+@cache
 def built_in_calibration() -> Calibration:
-    """What relevance is for the built-in model."""
+    """The calibration of the built-in model, made by bench/calibrate.py."""
     values = json.loads(resources.files("glossator.embed").joinpath("calibration.json").read_text("utf-8"))
     return Calibration(**(values | {name: tuple(values[name]) for name in ("book", "selection")}))
 
 
-def calibrate(found: Anchors) -> Calibration:
-    """The built-in calibration for a model with other anchors: a line through both takes one scale to the other.
+def calibrate(cosines: ReferenceCosines) -> Calibration:
+    """The built-in calibration, rescaled for a model with other cosines.
 
-    The line is worked into the weights, for every score in them is linear.
+    A linear map takes that model's cosines to the built-in model's. It is folded into the weights, as both are linear.
     """
     base = built_in_calibration()
-    dense, sentence = _line(found.dense, BUILT_IN.dense), _line(found.sentence, BUILT_IN.sentence)
+    dense = _linear_map(cosines.dense, BUILT_IN_COSINES.dense)
+    sentence = _linear_map(cosines.sentence, BUILT_IN_COSINES.sentence)
 
-    def placed(model: tuple[float, ...]) -> tuple[float, ...]:
-        bias, by_dense, by_sentence, *rest = model
-        bias += by_dense * dense[1] + by_sentence * sentence[1]
-        return (bias, by_dense * dense[0], by_sentence * sentence[0], *rest)
+    def rescaled(weights: tuple[float, ...]) -> tuple[float, ...]:
+        bias, dense_weight, sentence_weight, *rest = weights
+        bias += dense_weight * dense[1] + sentence_weight * sentence[1]
+        return (bias, dense_weight * dense[0], sentence_weight * sentence[0], *rest)
 
     return Calibration(
-        base.dense * dense[0], base.sentence * sentence[0], base.sparse, placed(base.book), placed(base.selection)
+        base.dense * dense[0], base.sentence * sentence[0], base.sparse, rescaled(base.book), rescaled(base.selection)
     )
 
 
-def _line(start: tuple[float, float], end: tuple[float, float]) -> tuple[float, float]:
-    """Slope and offset of the line that takes the first pair of numbers to the second."""
-    slope = (end[1] - end[0]) / (start[1] - start[0])
-    return slope, end[0] - slope * start[0]
+def _linear_map(source: tuple[float, float], target: tuple[float, float]) -> tuple[float, float]:
+    """Slope and offset of the line through two points: from the numbers of `source` to those of `target`."""
+    slope = (target[1] - target[0]) / (source[1] - source[0])
+    return slope, target[0] - slope * source[0]

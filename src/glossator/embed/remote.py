@@ -1,4 +1,4 @@
-"""The remote embedder: a model behind OpenAI's, Gemini's or Cohere's interface, with the built-in model's scale."""
+"""The remote embedder: a model behind an OpenAI-compatible API or Cohere's, with its own rescaled calibration."""
 
 from __future__ import annotations
 
@@ -12,109 +12,109 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from glossator.core.errors import ModelProblem
-from glossator.core.ports import Calibration, Progress, silent
+from glossator.core.errors import EmbeddingModelUnavailable
+from glossator.core.ports import Calibration, Progress, no_progress
 from glossator.core.types import Chunk, Embedding, QueryEmbedding
 from glossator.embed import calibration
-from glossator.embed.client import Calls, Kind
+from glossator.embed.client import EmbeddingClient, InputType, RequestPolicy
 from glossator.embed.endpoints import Endpoint
-from glossator.embed.local import built_in_model, open_tokenizer
+from glossator.embed.local import built_in_model, count_tokens, open_tokenizer
 
 if TYPE_CHECKING:
     import tokenizers
 
-TEXTS = 1
-"""Raised when other texts are sent for the same chunk, so that no index holds vectors of both kinds."""
+INPUT_VERSION = 1
+"""Part of the fingerprint; increased when the texts sent for a chunk change, so that no index mixes both."""
 
-BYTES_A_TOKEN = 4
-"""An estimate, for when no tokenizer is installed: docs/decisions/0010-remote-embedders.md says how far it is off."""
+BYTES_PER_TOKEN = 4
+"""An estimate, used if no tokenizer is installed; docs/decisions/0010-remote-embedders.md gives its error."""
 
 
 class RemoteEmbedder:
-    """Embeds by asking a server; nothing is asked before it is needed."""
+    """Embeds through an HTTP API; the first request is sent when a result is needed."""
 
-    def __init__(self, endpoint: Endpoint) -> None:
+    def __init__(self, endpoint: Endpoint, policy: RequestPolicy | None = None) -> None:
         self._endpoint = endpoint
-        self._calls = Calls(endpoint)
+        self._client = EmbeddingClient(endpoint, policy)
         self._dimension = 0
         self._calibration: Calibration | None = None
-        self._learning = Lock()
+        self._lock = Lock()
 
     @property
     def dimension(self) -> int:
-        """Length of a vector; asked for once, if no text was embedded before."""
+        """Length of a vector; requires one request if no text has been embedded yet."""
         if not self._dimension:
-            with self._learning:
+            with self._lock:
                 if not self._dimension:
-                    self._embed(["glossator"], Kind.DOCUMENT)
+                    self._embed(["glossator"], InputType.DOCUMENT)
         return self._dimension
 
     @property
     def fingerprint(self) -> str:
-        """Who serves the model, its name, and the length of its vectors."""
-        end = self._endpoint
-        return f"{end.provider}:{end.host}#{end.model}:{self.dimension}:{TEXTS}"
+        """Host and name of the model, and the length of its vectors."""
+        endpoint = self._endpoint
+        return f"{endpoint.provider}:{endpoint.host}#{endpoint.model}:{self.dimension}:{INPUT_VERSION}"
 
     @property
     def calibration(self) -> Calibration:
-        """The built-in calibration, moved to this model's scale; measured once in a process."""
+        """The built-in calibration, rescaled for this model; measured once per process."""
         if self._calibration is None:
-            with self._learning:
+            with self._lock:
                 self._calibration = self._calibration or self._calibrate()
         return self._calibration
 
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
-        """Tokens of the built-in model, for a server tells none; without its tokenizer, an estimate."""
+        """Tokens of the built-in model, as servers report none; an estimate if its tokenizer is not installed."""
         if self._tokenizer is None:
-            return [math.ceil(len(text.encode("utf-8", "replace")) / BYTES_A_TOKEN) for text in texts]
-        encodings = self._tokenizer.encode_batch_fast(list(texts), add_special_tokens=False)
-        return [len(encoding.ids) for encoding in encodings]
+            return [math.ceil(len(text.encode("utf-8", "replace")) / BYTES_PER_TOKEN) for text in texts]
+        return count_tokens(self._tokenizer, texts)
 
     def embed_chunks(self, chunks: Sequence[Chunk], progress: Progress) -> list[Embedding]:
-        """A chunk is sent below its headings, and then each of its sentences alone."""
+        """Sends each chunk with its headings, followed by each of its sentences."""
         texts = [text for chunk in chunks for text in _texts(chunk)]
         ends = list(accumulate(1 + len(chunk.sentences) for chunk in chunks))
         rows: list[NDArray[np.float32]] = []
-        for batch in self._batches(texts, Kind.DOCUMENT):
+        for batch in self._batches(texts, InputType.DOCUMENT):
             rows.extend(batch)
             progress("embed", sum(end <= len(rows) for end in ends), len(chunks))
         starts = [0, *ends[:-1]] if ends else []
         return [_embedding(np.stack(rows[start:end])) for start, end in zip(starts, ends, strict=True)]
 
     def embed_query(self, question: str) -> QueryEmbedding:
-        """One vector, for passages and for sentences."""
-        vector = self._embed([question], Kind.QUERY)[0]
+        """The same vector for passages and for sentences."""
+        vector = self._embed([question], InputType.QUERY)[0]
         return QueryEmbedding(vector, vector)
 
     @cached_property
     def _tokenizer(self) -> tokenizers.Tokenizer | None:
         try:
             return open_tokenizer(built_in_model())
-        except ModelProblem:
+        except EmbeddingModelUnavailable:
             return None
 
     def _calibrate(self) -> Calibration:
-        asked = [QueryEmbedding(v, v) for v in self._embed(calibration.questions(), Kind.QUERY)]
-        found = calibration.measure(asked, self.embed_chunks(calibration.passages(), silent))
-        if not found.tell_apart:
-            raise ModelProblem(
-                f"The model {self._endpoint.model!r} does not tell answers from other passages.",
+        questions = self._embed(calibration.reference_questions(), InputType.QUERY)
+        passages = self.embed_chunks(calibration.reference_passages(), no_progress)
+        cosines = calibration.measure_cosines([QueryEmbedding(vector, vector) for vector in questions], passages)
+        if not cosines.distinguishes_answers:
+            raise EmbeddingModelUnavailable(
+                f"The model {self._endpoint.model!r} does not distinguish answers from unrelated passages.",
                 "Set GLOSSATOR_EMBEDDER to an embedding model.",
             )
-        return calibration.calibrate(found)
+        return calibration.calibrate(cosines)
 
-    def _embed(self, texts: Sequence[str], kind: Kind) -> NDArray[np.float32]:
-        return np.concatenate(list(self._batches(texts, kind)))
+    def _embed(self, texts: Sequence[str], input_type: InputType) -> NDArray[np.float32]:
+        return np.concatenate(list(self._batches(texts, input_type)))
 
-    def _batches(self, texts: Sequence[str], kind: Kind) -> Iterator[NDArray[np.float32]]:
-        """Vectors as they come, all of one length."""
-        for vectors in self._calls.vectors(texts, kind):
+    def _batches(self, texts: Sequence[str], input_type: InputType) -> Iterator[NDArray[np.float32]]:
+        """Vectors batch by batch, all of the same length."""
+        for vectors in self._client.embed(texts, input_type):
             self._dimension = self._dimension or vectors.shape[1]
             if vectors.shape[1] != self._dimension:
-                raise ModelProblem(
-                    f"The model {self._endpoint.model!r} gave vectors of {vectors.shape[1]} numbers,"
-                    f" and before of {self._dimension}.",
-                    "Set GLOSSATOR_EMBEDDER to a model that does not change, and run `glossator ingest` again.",
+                raise EmbeddingModelUnavailable(
+                    f"The model {self._endpoint.model!r} returned vectors of {vectors.shape[1]} dimensions,"
+                    f" but earlier ones had {self._dimension}.",
+                    "Set GLOSSATOR_EMBEDDER to a model with a fixed dimension, then run `glossator ingest` again.",
                 )
             yield vectors
 

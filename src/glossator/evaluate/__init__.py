@@ -1,1 +1,1 @@
-"""Tests for books: golden questions, and what became of them."""
+"""Evaluation of a book with golden questions."""

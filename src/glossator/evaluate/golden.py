@@ -1,4 +1,4 @@
-"""Golden questions: a YAML file of questions and where the book answers them, and a verdict on each."""
+"""Golden questions: reads them from a YAML file, asks them, and summarises the results."""
 
 from __future__ import annotations
 
@@ -14,19 +14,20 @@ from glossator.core.answers import Answer
 from glossator.core.errors import SourceError
 from glossator.core.types import Passage
 
-DEPTH = 5
+MAX_RANK = 5
+"""A section counts as found if it is among this many results."""
 
 
 class SectionRef(BaseModel):
-    """A section of a page; both as the sources write them."""
+    """A section of a page, both as written in the sources."""
 
     model_config = ConfigDict(extra="forbid")
     page: str
     section: str
 
 
-class Golden(BaseModel):
-    """One question and what must come of it."""
+class GoldenQuestion(BaseModel):
+    """One question and its expected result."""
 
     model_config = ConfigDict(extra="forbid", populate_by_name=True)
     id: str
@@ -45,29 +46,29 @@ class GoldenFile(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
     version: Literal[1]
-    questions: list[Golden]
+    questions: list[GoldenQuestion]
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
-    """What became of one question; `rank` is that of the first right section, 0 if none was found."""
+class GoldenOutcome:
+    """The result of one question; `rank` is that of the first expected section, 0 if none was found."""
 
-    golden: Golden
+    golden: GoldenQuestion
     rank: int
     abstained: bool
     facts_found: int
 
     @property
     def passed(self) -> bool:
-        """Answerable: its section is found and it is answered. Else: it is refused."""
+        """Whether an answerable question was answered and its section found, or any other question was refused."""
         if self.golden.kind == "answerable":
-            return 1 <= self.rank <= DEPTH and not self.abstained
+            return 1 <= self.rank <= MAX_RANK and not self.abstained
         return self.abstained == (self.golden.kind == "out_of_scope" or not self.golden.answer_in_selection)
 
 
 @dataclass(frozen=True, slots=True)
-class Summary:
-    """Shares over all questions."""
+class GoldenSummary:
+    """Counts and rates over all questions."""
 
     questions: int
     passed: int
@@ -79,16 +80,16 @@ class Summary:
     facts_in_answers: float
 
 
-Ask = Callable[[str, str | None], Awaitable[Answer]]
-Search = Callable[[str], Awaitable[tuple[Passage, ...]]]
+AskFunction = Callable[[str, str | None], Awaitable[Answer]]
+SearchFunction = Callable[[str], Awaitable[tuple[Passage, ...]]]
 
 
-def load_golden(path: Path) -> list[Golden]:
-    """Read and check a file of golden questions."""
+def load_golden(path: Path) -> list[GoldenQuestion]:
+    """Read and validate a file of golden questions."""
     try:
         questions = GoldenFile.model_validate(yaml.safe_load(path.read_text("utf-8"))).questions
     except OSError as error:
-        raise SourceError(f"{path} cannot be read ({error.strerror}).", "Give a file of golden questions.") from None
+        raise SourceError(f"{path} cannot be read ({error.strerror}).", "Pass a file of golden questions.") from None
     except yaml.YAMLError:
         raise SourceError(f"{path} is not valid YAML.", "See docs/golden.md for its form.") from None
     except ValidationError as error:
@@ -98,45 +99,45 @@ def load_golden(path: Path) -> list[Golden]:
     return questions
 
 
-async def run_golden(questions: list[Golden], search: Search, ask: Ask) -> list[Outcome]:
+async def run_golden(questions: list[GoldenQuestion], search: SearchFunction, ask: AskFunction) -> list[GoldenOutcome]:
     """Ask every question."""
     return [await _outcome(golden, search, ask) for golden in questions]
 
 
-async def _outcome(golden: Golden, search: Search, ask: Ask) -> Outcome:
+async def _outcome(golden: GoldenQuestion, search: SearchFunction, ask: AskFunction) -> GoldenOutcome:
     answer = await ask(golden.question, golden.selection or None)
     rank = 0
     if golden.kind == "answerable":
         passages = await search(golden.question)
-        rank = next((place for place, passage in enumerate(passages, 1) if _right(passage, golden)), 0)
-    return Outcome(
-        golden, rank, answer.abstained, sum(_squeeze(fact) in _squeeze(answer.text) for fact in golden.facts)
+        rank = next((rank for rank, passage in enumerate(passages, 1) if _is_expected(passage, golden)), 0)
+    return GoldenOutcome(
+        golden, rank, answer.abstained, sum(_normalised(fact) in _normalised(answer.text) for fact in golden.facts)
     )
 
 
-def _right(passage: Passage, golden: Golden) -> bool:
-    names = {_squeeze(heading) for heading in passage.heading_path}
-    return any(passage.document_id.endswith(ref.page) and _squeeze(ref.section) in names for ref in golden.sections)
+def _is_expected(passage: Passage, golden: GoldenQuestion) -> bool:
+    names = {_normalised(heading) for heading in passage.heading_path}
+    return any(passage.document_id.endswith(ref.page) and _normalised(ref.section) in names for ref in golden.sections)
 
 
-def _squeeze(text: str) -> str:
+def _normalised(text: str) -> str:
     return " ".join(text.replace("`", "").casefold().split())
 
 
-def summarise(outcomes: list[Outcome]) -> Summary:
-    """The shares that a build may be judged by."""
+def summarise(outcomes: list[GoldenOutcome]) -> GoldenSummary:
+    """The rates by which a build can pass or fail."""
     answerable = [o for o in outcomes if o.golden.kind == "answerable"]
-    beyond = [o for o in outcomes if o.golden.kind == "out_of_scope"]
-    selected = [o for o in outcomes if o.golden.kind == "selection"]
+    out_of_scope = [o for o in outcomes if o.golden.kind == "out_of_scope"]
+    selections = [o for o in outcomes if o.golden.kind == "selection"]
     facts = sum(len(o.golden.facts) for o in answerable)
-    return Summary(
+    return GoldenSummary(
         questions=len(outcomes),
         passed=sum(o.passed for o in outcomes),
-        section_in_top_5=_share(1 <= o.rank <= DEPTH for o in answerable),
+        section_in_top_5=_share(1 <= o.rank <= MAX_RANK for o in answerable),
         section_at_1=_share(o.rank == 1 for o in answerable),
         answerable_abstained=_share(o.abstained for o in answerable),
-        out_of_scope_abstained=_share(o.abstained for o in beyond),
-        selection_right=_share(o.passed for o in selected),
+        out_of_scope_abstained=_share(o.abstained for o in out_of_scope),
+        selection_right=_share(o.passed for o in selections),
         facts_in_answers=sum(o.facts_found for o in answerable) / facts if facts else 0.0,
     )
 

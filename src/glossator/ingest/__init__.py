@@ -1,1 +1,1 @@
-"""A path, a site or a file becomes documents, and documents become chunks."""
+"""Ingest: reads folders and files into documents, and splits documents into chunks."""

@@ -1,4 +1,4 @@
-"""What an ingest changes: new documents against those that are indexed, source by source."""
+"""Ingest plan: compares the documents that were read with those that are indexed, source by source."""
 
 from __future__ import annotations
 
@@ -8,57 +8,57 @@ from dataclasses import dataclass, replace
 from pathlib import PurePath
 
 from glossator.core.types import Document, DocumentCounts
-from glossator.ingest.read import Book
+from glossator.ingest.read import SourceContents
 
-Hashes = Mapping[str, str]
-"""Content hash by document id."""
+ContentHashes = Mapping[str, str]
+"""Content hashes by document id."""
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
-    """The documents that were read, by source, and what that does to the index."""
+class IngestPlan:
+    """The documents to index, by source, and how their number changes."""
 
     documents: dict[str, tuple[Document, ...]]
     counts: DocumentCounts
 
 
-def plan_ingest(books: Mapping[str, Book], indexed: Mapping[str, Hashes], only: bool) -> Plan:
-    """Compare what was read with what is indexed; sources that were not read stay, unless `only`."""
-    kept = {} if only else {root: hashes for root, hashes in indexed.items() if root not in books}
-    taken = {document_id for hashes in kept.values() for document_id in hashes}
+def plan_ingest(sources: Mapping[str, SourceContents], indexed: Mapping[str, ContentHashes], only: bool) -> IngestPlan:
+    """Compare what was read with what is indexed; sources that were not read stay indexed, unless `only`."""
+    retained = {} if only else {root: hashes for root, hashes in indexed.items() if root not in sources}
+    used_ids = {document_id for hashes in retained.values() for document_id in hashes}
     documents: dict[str, tuple[Document, ...]] = {}
-    for root, book in books.items():
-        documents[root] = tuple(_named(document, root, taken) for document in book.documents)
-        taken |= {document.document_id for document in documents[root]}
-    before = {i: h for root, hashes in indexed.items() if root not in kept for i, h in hashes.items()}
-    after = {d.document_id: d.content_hash for found in documents.values() for d in found}
-    skipped = sum(len(book.skipped) for book in books.values())
-    return Plan(documents, _count(before, after, sum(len(h) for h in kept.values()), skipped))
+    for root, source in sources.items():
+        documents[root] = tuple(_with_unique_id(document, root, used_ids) for document in source.documents)
+        used_ids |= {document.document_id for document in documents[root]}
+    old = {i: h for root, hashes in indexed.items() if root not in retained for i, h in hashes.items()}
+    new = {d.document_id: d.content_hash for source_documents in documents.values() for d in source_documents}
+    skipped = sum(len(source.skipped) for source in sources.values())
+    return IngestPlan(documents, _count(old, new, sum(len(h) for h in retained.values()), skipped))
 
 
-def _named(document: Document, root: str, taken: set[str]) -> Document:
-    """Two sources may hold the same file name: the later one takes its folder's name in front."""
-    if document.document_id not in taken:
+def _with_unique_id(document: Document, root: str, used_ids: set[str]) -> Document:
+    """Prefix a document id that another source uses already: with the folder's name, else with a hash of its path."""
+    if document.document_id not in used_ids:
         return document
     name = f"{PurePath(root).name}/{document.document_id}"
-    if name in taken:
+    if name in used_ids:
         name = f"{hashlib.sha256(root.encode()).hexdigest()[:8]}/{document.document_id}"
     return replace(document, document_id=name)
 
 
-def _count(before: Hashes, after: Hashes, kept: int, skipped: int) -> DocumentCounts:
-    common = before.keys() & after.keys()
-    changed = sum(before[i] != after[i] for i in common)
+def _count(old: ContentHashes, new: ContentHashes, retained: int, skipped: int) -> DocumentCounts:
+    common = old.keys() & new.keys()
+    changed = sum(old[i] != new[i] for i in common)
     return DocumentCounts(
-        added=len(after.keys() - before.keys()),
+        added=len(new.keys() - old.keys()),
         changed=changed,
-        removed=len(before.keys() - after.keys()),
-        unchanged=len(common) - changed + kept,
+        removed=len(old.keys() - new.keys()),
+        unchanged=len(common) - changed + retained,
         skipped=skipped,
     )
 
 
-def corpus_hash(hashes: Sequence[Hashes]) -> str:
-    """One hash for all documents of all sources."""
+def corpus_hash(hashes: Sequence[ContentHashes]) -> str:
+    """One hash over all documents of all sources."""
     lines = sorted(f"{i}\x00{h}" for source in hashes for i, h in source.items())
     return hashlib.sha256("\n".join(lines).encode()).hexdigest()

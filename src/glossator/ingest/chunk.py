@@ -1,4 +1,4 @@
-"""Documents become chunks: cut by structure, sized by the embedding model's own tokens."""
+"""Chunking: documents are split by structure, with sizes in tokens of the embedding model."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ CHUNKER_VERSION = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Size:
-    """How many tokens a chunk should have, and how many at most."""
+class ChunkSize:
+    """Target and maximum size of a chunk, in tokens."""
 
     target: int
     limit: int
 
 
-BOOK = Size(350, 400)
-SELECTION = Size(60, 90)
-"""A selection is read closely: smaller chunks tell better where in it an answer stands."""
+BOOK_CHUNKS = ChunkSize(350, 400)
+SELECTION_CHUNKS = ChunkSize(60, 90)
+"""Smaller chunks locate an answer more precisely within a selection."""
 
 
 CountTokens = Callable[[Sequence[str]], list[int]]
@@ -29,8 +29,8 @@ _PROSE = (BlockKind.PARAGRAPH, BlockKind.ITEM)
 
 
 @dataclass(frozen=True, slots=True)
-class _Unit:
-    """What a cut may not go through: a listing, a row, a formula, a short paragraph or a sentence."""
+class _ChunkUnit:
+    """Text that is never split: a code block, a table row, a formula, a short paragraph or a sentence."""
 
     start: int
     end: int
@@ -39,24 +39,24 @@ class _Unit:
 
 
 @dataclass(frozen=True, slots=True)
-class _Section:
-    """The blocks below one heading, up to the next."""
+class _HeadingSection:
+    """The blocks between one heading and the next."""
 
     path: tuple[str, ...]
     anchor: str
     blocks: tuple[Block, ...]
 
 
-def chunk_document(document: Document, count_tokens: CountTokens, size: Size = BOOK) -> list[Chunk]:
-    """Chunks in reading order; each one's text is a slice of the document's."""
+def chunk_document(document: Document, count_tokens: CountTokens, size: ChunkSize = BOOK_CHUNKS) -> list[Chunk]:
+    """Chunks in reading order; the text of each is a slice of the document's text."""
     chunks: list[Chunk] = []
     for section in _sections(document):
-        for group in _pack(_units(document.text, section.blocks, count_tokens, size.limit), size):
+        for group in _pack(_split_units(document.text, section.blocks, count_tokens, size.limit), size):
             chunks.append(_chunk(document, section, group, len(chunks)))
     return chunks
 
 
-def _sections(document: Document) -> Iterator[_Section]:
+def _sections(document: Document) -> Iterator[_HeadingSection]:
     stack: list[tuple[int, str]] = []
     anchor = ""
     body: list[Block] = []
@@ -65,46 +65,46 @@ def _sections(document: Document) -> Iterator[_Section]:
             body.append(block)
             continue
         if body:
-            yield _Section(_path(document, stack), anchor, tuple(body))
+            yield _HeadingSection(_heading_path(document, stack), anchor, tuple(body))
             body = []
         stack = [(level, text) for level, text in stack if level < block.level]
         stack.append((block.level, document.text[block.start : block.end]))
         anchor = block.anchor
     if body:
-        yield _Section(_path(document, stack), anchor, tuple(body))
+        yield _HeadingSection(_heading_path(document, stack), anchor, tuple(body))
 
 
-def _path(document: Document, stack: list[tuple[int, str]]) -> tuple[str, ...]:
-    """The title, then the headings; a first heading that repeats the title counts once."""
+def _heading_path(document: Document, stack: list[tuple[int, str]]) -> tuple[str, ...]:
+    """The title, then the headings; a heading that repeats the title is not repeated."""
     return tuple(dict.fromkeys((document.title, *(text for _, text in stack))))
 
 
-def _units(text: str, blocks: Sequence[Block], count_tokens: CountTokens, limit: int) -> list[_Unit]:
+def _split_units(text: str, blocks: Sequence[Block], count_tokens: CountTokens, limit: int) -> list[_ChunkUnit]:
     sizes = count_tokens([text[block.start : block.end] for block in blocks])
-    units: list[_Unit] = []
+    units: list[_ChunkUnit] = []
     for block, size in zip(blocks, sizes, strict=True):
         start = text.rfind("\n", 0, block.start) + 1 if block.kind is BlockKind.ITEM else block.start
         if size <= limit or block.kind not in _PROSE:
-            units.append(_Unit(start, block.end, size, block))
+            units.append(_ChunkUnit(start, block.end, size, block))
             continue
         spans = split_sentences(text, block.start, block.end)
         counts = count_tokens([text[span.start : span.end] for span in spans])
         starts = [start, *(span.start for span in spans[1:])]
-        units += [_Unit(s, span.end, n, block) for s, span, n in zip(starts, spans, counts, strict=True)]
+        units += [_ChunkUnit(s, span.end, n, block) for s, span, n in zip(starts, spans, counts, strict=True)]
     return units
 
 
-def _pack(units: Sequence[_Unit], size: Size) -> Iterator[list[_Unit]]:
-    """Even groups near the target: a section a little too long becomes two halves, not one and a scrap."""
-    left = sum(unit.tokens for unit in units)
-    goal = _share(left, size)
-    group: list[_Unit] = []
+def _pack(units: Sequence[_ChunkUnit], size: ChunkSize) -> Iterator[list[_ChunkUnit]]:
+    """Groups of even size near the target: a section just over the limit becomes two halves of equal size."""
+    remaining = sum(unit.tokens for unit in units)
+    goal = _even_share(remaining, size)
+    group: list[_ChunkUnit] = []
     tokens = 0
     for unit in units:
         if group and (tokens + unit.tokens > size.limit or tokens + unit.tokens / 2 > goal):
             yield group
-            left -= tokens
-            goal = _share(left, size)
+            remaining -= tokens
+            goal = _even_share(remaining, size)
             group, tokens = [], 0
         group.append(unit)
         tokens += unit.tokens
@@ -112,12 +112,12 @@ def _pack(units: Sequence[_Unit], size: Size) -> Iterator[list[_Unit]]:
         yield group
 
 
-def _share(tokens: int, size: Size) -> float:
-    """The size of each group if so many tokens are dealt out evenly."""
+def _even_share(tokens: int, size: ChunkSize) -> float:
+    """The size of each group if the tokens are divided evenly."""
     return tokens / -(-tokens // size.target) if tokens > size.limit else tokens
 
 
-def _chunk(document: Document, section: _Section, group: list[_Unit], position: int) -> Chunk:
+def _chunk(document: Document, section: _HeadingSection, group: list[_ChunkUnit], position: int) -> Chunk:
     start, end = group[0].start, group[-1].end
     blocks = dict.fromkeys(unit.block for unit in group if unit.block.kind in _PROSE)
     spans = [

@@ -1,4 +1,4 @@
-"""Sources become documents: find the pages, read each one, say why any was left out."""
+"""Reads a source: finds its pages, turns each into a document, and gives a reason for every skipped file."""
 
 from __future__ import annotations
 
@@ -11,13 +11,18 @@ from typing import Any
 from urllib.parse import quote, urljoin
 
 from glossator.core.errors import SourceError
-from glossator.core.types import Block, BlockKind, Document, Skip
+from glossator.core.types import Block, BlockKind, Document, SkippedFile
 from glossator.ingest.files import read_text, well_formed
-from glossator.ingest.formats.dialects import admonitions, alerts, hide_rust_lines, mkdocs_blocks
-from glossator.ingest.formats.html import Extracted, extract
-from glossator.ingest.formats.includes import Included, expand, mdx_to_markdown
+from glossator.ingest.formats.dialects import (
+    convert_admonitions,
+    convert_alerts,
+    convert_mkdocs_blocks,
+    hide_rust_lines,
+)
+from glossator.ingest.formats.html import ExtractedPage, extract
+from glossator.ingest.formats.includes import IncludeReader, expand_includes, mdx_to_markdown
 from glossator.ingest.formats.markdown import (
-    Slug,
+    Slugify,
     github_slug,
     mdbook_slug,
     mkdocs_slug,
@@ -25,43 +30,43 @@ from glossator.ingest.formats.markdown import (
     split_front_matter,
     to_html,
 )
-from glossator.ingest.layouts import layout_of, plain
-from glossator.ingest.layouts.page import HTML, MARKDOWN, READABLE, Layout, Page
+from glossator.ingest.layouts import detect_layout, plain
+from glossator.ingest.layouts.page import HTML_SUFFIXES, MARKDOWN_SUFFIXES, READABLE_SUFFIXES, SiteLayout, SourcePage
 
 READER_VERSION = 2
-"""Raised whenever the same file would give other text, so that old documents are read anew."""
+"""Part of the content hash; increased when the same file would give different text, so that it is indexed again."""
 
-_SLUGS: dict[str, Slug] = {"mdbook": mdbook_slug, "mkdocs": mkdocs_slug}
+_SLUGS: dict[str, Slugify] = {"mdbook": mdbook_slug, "mkdocs": mkdocs_slug}
 
 
 @dataclass(frozen=True, slots=True)
-class Book:
-    """What a source holds: its documents in reading order, and what was left out."""
+class SourceContents:
+    """The documents of a source in reading order, and the files that were skipped."""
 
     layout: str
     documents: tuple[Document, ...]
-    skipped: tuple[Skip, ...]
+    skipped: tuple[SkippedFile, ...]
 
 
-def read_source(source: str, base_url: str | None, max_bytes: int) -> Book:
+def read_source(source: str, base_url: str | None, max_bytes: int) -> SourceContents:
     """Read every page of a folder, or one file."""
-    path = _existing(source)
-    layout = plain.single(path) if path.is_file() else layout_of(path)
+    path = _existing_path(source)
+    layout = plain.file_layout(path) if path.is_file() else detect_layout(path)
     documents: list[Document] = []
-    skipped: list[Skip] = []
+    skipped: list[SkippedFile] = []
     for page in layout.pages:
         try:
             documents.append(_document(page, layout, base_url, max_bytes))
         except SourceError as error:
-            skipped.append(Skip(well_formed(str(page.path)), str(error)))
+            skipped.append(SkippedFile(well_formed(str(page.path)), str(error)))
     if not documents:
-        raise SourceError(*_nothing_found(source, skipped))
-    return Book(layout.name, tuple(_distinct(documents, skipped)), tuple(skipped))
+        raise SourceError(*_no_documents_message(source, skipped))
+    return SourceContents(layout.name, tuple(_with_distinct_urls(documents, skipped)), tuple(skipped))
 
 
-def _existing(source: str) -> Path:
+def _existing_path(source: str) -> Path:
     if re.match(r"^[a-z]+://", source):
-        raise SourceError(f"{source} is an address.", "Give a folder or a file: download or build the site first.")
+        raise SourceError(f"{source} is a URL, not a path.", "Download or build the site first, then give its folder.")
     path = Path(source)
     try:
         if path.is_dir() or path.is_file():
@@ -71,31 +76,33 @@ def _existing(source: str) -> Path:
     raise SourceError(f"{source} does not exist.", "Give a folder or file with Markdown, MDX, HTML or text.")
 
 
-def _nothing_found(source: str, skipped: list[Skip]) -> tuple[str, str]:
+def _no_documents_message(source: str, skipped: list[SkippedFile]) -> tuple[str, str]:
     if skipped:
-        return f"{skipped[0].path}: {skipped[0].reason}", f"({len(skipped)} left out.)" if len(skipped) > 1 else ""
-    kinds = " ".join(sorted(READABLE))
-    return f"{source} holds nothing to read.", f"Give a folder or file with one of: {kinds}."
+        return f"{skipped[0].path}: {skipped[0].reason}", f"({len(skipped)} files were skipped.)" if len(
+            skipped
+        ) > 1 else ""
+    suffixes = " ".join(sorted(READABLE_SUFFIXES))
+    return f"{source} contains no readable files.", f"Give a folder or file of one of these types: {suffixes}."
 
 
-def _distinct(documents: list[Document], skipped: list[Skip]) -> Iterator[Document]:
-    """Two pages cannot stand at one address: the first keeps it."""
+def _with_distinct_urls(documents: list[Document], skipped: list[SkippedFile]) -> Iterator[Document]:
+    """Documents with distinct URLs; if two pages have the same one, the second is skipped."""
     seen: dict[str, str] = {}
     for document in documents:
         if document.url in seen:
-            skipped.append(Skip(document.document_id, f"it has the same address as {seen[document.url]}."))
+            skipped.append(SkippedFile(document.document_id, f"the page has the same URL as {seen[document.url]}."))
         else:
             seen[document.url] = document.document_id
             yield document
 
 
-def _document(page: Page, layout: Layout, base_url: str | None, max_bytes: int) -> Document:
+def _document(page: SourcePage, layout: SiteLayout, base_url: str | None, max_bytes: int) -> Document:
     if well_formed(str(page.path)) != str(page.path):
-        raise SourceError("its name is not UTF-8.", "Rename it.")
+        raise SourceError("the file name is not UTF-8.", "Rename the file.")
     text = read_text(page.path, max_bytes)
     extracted = _extract(text, page, layout)
     if not extracted.text.strip():
-        raise SourceError("it has no text.")
+        raise SourceError("the page has no text.")
     title = page.title or extracted.title or page.fallback_title or page.path.stem
     url = _url(page, layout.base_url if base_url is None else base_url)
     identity = "\x00".join((str(READER_VERSION), url, title, *page.chapters, extracted.text, repr(extracted.blocks)))
@@ -110,59 +117,60 @@ def _document(page: Page, layout: Layout, base_url: str | None, max_bytes: int) 
     )
 
 
-def _extract(text: str, page: Page, layout: Layout) -> Extracted:
+def _extract(text: str, page: SourcePage, layout: SiteLayout) -> ExtractedPage:
     suffix = page.path.suffix.lower()
-    if suffix in HTML:
+    if suffix in HTML_SUFFIXES:
         return extract(text)
-    if suffix not in MARKDOWN:
+    if suffix not in MARKDOWN_SUFFIXES:
         return _plain_text(text)
     front, body = split_front_matter(text)
-    files = Included(layout.root)
+    includes = IncludeReader(layout.root)
     if _is_mdx(suffix, front, layout):
-        html = to_html(mdx_to_markdown(body, page.path, files), github_slug, indented_code=False)
+        html = to_html(mdx_to_markdown(body, page.path, includes), github_slug, indented_code=False)
     else:
-        html = to_html(_markdown(body, page.path, layout.name, files), _SLUGS.get(layout.name, github_slug))
+        html = to_html(_markdown(body, page.path, layout.name, includes), _SLUGS.get(layout.name, github_slug))
     extracted = extract(f"<main>{html}</main>")
     title = scalar(front.get("title")) or extracted.title
-    return Extracted(title, extracted.text, extracted.blocks)
+    return ExtractedPage(title, extracted.text, extracted.blocks)
 
 
-def _is_mdx(suffix: str, front: dict[str, Any], layout: Layout) -> bool:
-    """By its name; in Docusaurus also by the site's or the page's own word."""
+def _is_mdx(suffix: str, front: dict[str, Any], layout: SiteLayout) -> bool:
+    """By the file name; in Docusaurus also by the settings of the site or the page."""
     if layout.name == "docusaurus" and front.get("format") in ("md", "mdx"):
         return bool(front["format"] == "mdx")
     return suffix == ".mdx" or layout.mdx
 
 
-def _markdown(text: str, path: Path, layout: str, files: Included) -> str:
-    """Plain Markdown, without the marks of its dialect that a reader never sees as such."""
+def _markdown(text: str, path: Path, layout: str, includes: IncludeReader) -> str:
+    """Plain Markdown: the syntax of the site generator's dialect is converted or removed."""
     if layout == "mdbook":
-        text = hide_rust_lines(expand(text, path, files))
+        text = hide_rust_lines(expand_includes(text, path, includes))
     if layout == "mkdocs":
-        text = mkdocs_blocks(text)
-    return admonitions(alerts(text))
+        text = convert_mkdocs_blocks(text)
+    return convert_admonitions(convert_alerts(text))
 
 
-def _plain_text(text: str) -> Extracted:
-    """Paragraphs are what blank lines part; the first line of a text is its title if it stands alone."""
+def _plain_text(text: str) -> ExtractedPage:
+    """Blank lines separate paragraphs; a short first paragraph that is not a sentence is the title."""
     blocks: list[Block] = []
     parts: list[str] = []
     length = 0
-    for paragraph in re.split(r"\n\s*\n", text.replace("\r\n", "\n")):
-        words = " ".join(paragraph.split())
-        if not words:
+    for lines in re.split(r"\n\s*\n", text.replace("\r\n", "\n")):
+        paragraph = " ".join(lines.split())
+        if not paragraph:
             continue
-        lead = "\n\n" if parts else ""
-        blocks.append(Block(BlockKind.PARAGRAPH, length + len(lead), length + len(lead) + len(words)))
-        parts.append(lead + words)
-        length += len(lead) + len(words)
+        separator = "\n\n" if parts else ""
+        start = length + len(separator)
+        length = start + len(paragraph)
+        blocks.append(Block(BlockKind.PARAGRAPH, start, length))
+        parts.append(separator + paragraph)
     first = parts[0] if parts else ""
     title = first if len(first) <= 80 and not first.endswith((".", "!", "?", ":")) else ""
-    return Extracted(title, "".join(parts), tuple(blocks))
+    return ExtractedPage(title, "".join(parts), tuple(blocks))
 
 
-def _url(page: Page, base_url: str) -> str:
-    """The page's address; without a base, the file's own."""
+def _url(page: SourcePage, base_url: str) -> str:
+    """The URL of the page; without a base URL, that of the file."""
     if not base_url:
         return page.path.resolve().as_uri()
     return urljoin(base_url.rstrip("/") + "/", quote(page.route.lstrip("/"), safe="/-._~"))

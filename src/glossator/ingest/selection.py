@@ -1,4 +1,4 @@
-"""A reader's selection as a document of its own: the same cuts, with offsets into exactly what was selected."""
+"""Turns a reader's selection into a document, so that it is chunked like a page."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _PARAGRAPH = re.compile(r"\S(?:.*?\S)??(?=\s*\n\s*\n|\s*\Z)", re.DOTALL)
 
 
 def selection_document(text: str) -> Document:
-    """The selection, unchanged, with a block for each paragraph."""
+    """The unchanged selection, with a block for each paragraph; offsets refer to the selected text."""
     blocks = tuple(Block(BlockKind.PARAGRAPH, m.start(), m.end()) for m in _PARAGRAPH.finditer(text))
     digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
     return Document("selection", "", "Your selection", (), text, blocks, digest)

@@ -4,8 +4,8 @@ ingest   sources -> documents -> chunks -> vectors -> the next generation       
 ask      question -> passages -> draft or quotes -> checked sentences -> answer  answering.py, drafting.py,
                                                                                  extracting.py
 session  an answer becomes an exchange of a conversation                         conversations.py
-receipt  what an answer was made from, to be checked again on another day        receipts.py
-engine   settings become the parts that all of this works with                   wiring.py
+receipt  what an answer was made from, so that it can be checked again later     receipts.py
+engine   the parts that answering needs, built from the settings                 wiring.py
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ import asyncio
 from collections.abc import AsyncIterator, Sequence
 
 from glossator.core.answers import Answer, CheckedDraft, Delta
-from glossator.core.ports import Drafter, Progress, silent
+from glossator.core.ports import Drafter, Progress, no_progress
 from glossator.core.question import Question
 from glossator.core.receipts import AnswerWithReceipt, Replay
-from glossator.core.types import IngestReport, Passage, Retrieved
-from glossator.evaluate.golden import Golden, Outcome, run_golden
-from glossator.pipeline.answering import answer_alone, search_book
+from glossator.core.types import IngestReport, Passage, RetrievalResult
+from glossator.evaluate.golden import GoldenOutcome, GoldenQuestion, run_golden
+from glossator.pipeline.answering import answer_without_session, search_book
 from glossator.pipeline.checking import check_draft
 from glossator.pipeline.conversations import converse
 from glossator.pipeline.indexing import build_generation
@@ -30,13 +30,17 @@ __all__ = ["Engine", "Question", "answer", "ask", "evaluate", "ingest", "replay"
 
 
 async def ingest(
-    engine: Engine, sources: Sequence[str], base_url: str | None = None, only: bool = False, progress: Progress = silent
+    engine: Engine,
+    sources: Sequence[str],
+    base_url: str | None = None,
+    only: bool = False,
+    progress: Progress = no_progress,
 ) -> IngestReport:
     """Index sources: unchanged text is not embedded again, and readers see the new index only when it is complete."""
     return await asyncio.to_thread(build_generation, engine, sources, base_url, only, progress)
 
 
-async def search(engine: Engine, question: Question) -> Retrieved:
+async def search(engine: Engine, question: Question) -> RetrievalResult:
     """The best passages for a question."""
     return await asyncio.to_thread(lambda: search_book(engine, engine.generation(), question))
 
@@ -44,11 +48,11 @@ async def search(engine: Engine, question: Question) -> Retrieved:
 def stream(
     engine: Engine, question: Question, drafter: Drafter | None = None
 ) -> AsyncIterator[Delta | AnswerWithReceipt]:
-    """An answer as it is written: every piece was checked before it is given out; the whole answer comes last.
+    """An answer as it is written: every piece is checked before it is sent; the whole answer comes last.
 
     `drafter` replaces the configured language model.
     """
-    return (answer_alone if question.session is None else converse)(engine, question, drafter)
+    return (answer_without_session if question.session is None else converse)(engine, question, drafter)
 
 
 async def answer(engine: Engine, question: Question) -> AnswerWithReceipt:
@@ -64,23 +68,23 @@ async def ask(engine: Engine, question: Question) -> Answer:
 
 
 async def verify(engine: Engine, draft: str, passages: Sequence[Passage | str] | None = None) -> CheckedDraft:
-    """Every claim of a draft, checked against the passages, or against what the book says nearest to each claim."""
+    """Every claim of a draft, checked against the given passages, or against the passages nearest to each claim."""
     return await asyncio.to_thread(check_draft, engine, draft, passages)
 
 
 async def replay(engine: Engine, receipt_id: str) -> Replay:
-    """An earlier answer, checked against today's book."""
+    """An earlier answer, checked against the current book."""
     receipt = await engine.records.receipt(receipt_id)
     return await asyncio.to_thread(lambda: replay_receipt(receipt, engine.generation(), engine.verifier))
 
 
-async def evaluate(engine: Engine, questions: list[Golden]) -> list[Outcome]:
-    """The outcome of a book's golden questions."""
+async def evaluate(engine: Engine, questions: list[GoldenQuestion]) -> list[GoldenOutcome]:
+    """Run a book's golden questions."""
 
-    async def found(text: str) -> tuple[Passage, ...]:
+    async def search_for(text: str) -> tuple[Passage, ...]:
         return (await search(engine, Question(text))).passages
 
-    async def answered(text: str, selection: str | None) -> Answer:
+    async def answer_to(text: str, selection: str | None) -> Answer:
         return await ask(engine, Question(text, selection))
 
-    return await run_golden(questions, found, answered)
+    return await run_golden(questions, search_for, answer_to)

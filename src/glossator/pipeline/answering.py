@@ -1,4 +1,4 @@
-"""One answer: search the book or read the selection, draft with a language model or quote, check, cite, or abstain."""
+"""Answers one question: search the book or read the selection, draft or quote, check, cite or abstain."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from typing import TypeVar
 from glossator.answer.cite import abstain, cite_checked, cite_checked_selection
 from glossator.answer.followups import depends_on_previous, standalone_question
 from glossator.core.answers import Answer, Delta, Mode
-from glossator.core.errors import RecordsProblem
+from glossator.core.errors import RecordsError
 from glossator.core.ports import Drafter
 from glossator.core.question import DraftRequest, Question
 from glossator.core.receipts import AnswerWithReceipt
 from glossator.core.thresholds import is_answerable
 from glossator.core.timing import stage
-from glossator.core.types import Passage, Retrieved
+from glossator.core.types import Passage, RetrievalResult
 from glossator.pipeline.drafting import DraftStream
 from glossator.pipeline.extracting import extract, extract_selection
 from glossator.pipeline.receipts import receipt_for
@@ -27,39 +27,39 @@ from glossator.store.index.generations import Generation
 from glossator.verification.confidence import confidence
 
 T = TypeVar("T")
-Pieces = AsyncIterator[Delta | AnswerWithReceipt]
-"""An answer as it is written: its text in pieces, then the whole."""
+AnswerIterator = AsyncIterator[Delta | AnswerWithReceipt]
+"""An answer as it is written: deltas, then the whole answer."""
 
 
-def search_book(engine: Engine, book: Generation, question: Question) -> Retrieved:
+def search_book(engine: Engine, book: Generation, question: Question) -> RetrievalResult:
     """The best passages of one generation."""
     return retrieve(engine.embedder, book.index, book.documents, question, book.manifest.generation)
 
 
-async def answer_alone(engine: Engine, question: Question, drafter: Drafter | None = None) -> Pieces:
+async def answer_without_session(engine: Engine, question: Question, drafter: Drafter | None = None) -> AnswerIterator:
     """An answer outside any conversation; its receipt is stored."""
     async with aclosing(answer_question(engine, question, drafter)) as pieces:  # type: ignore[type-var]
         async for piece in pieces:
             yield piece if isinstance(piece, Delta) else await _with_stored_receipt(engine, piece)
 
 
-async def answer_question(engine: Engine, question: Question, drafter: Drafter | None = None) -> Pieces:
+async def answer_question(engine: Engine, question: Question, drafter: Drafter | None = None) -> AnswerIterator:
     """An answer whose receipt is not stored yet.
 
-    A question that does not depend on earlier ones is answered without them, and only such answers are cached.
+    Earlier questions are used only if this one depends on them; answers that used them are not cached.
     """
     if not depends_on_previous(question.text):
         question = replace(question, past=())
     cacheable = not question.past and drafter is None
-    drafter = drafter or await engine.ready_drafter()
+    drafter = drafter or await engine.load_drafter()
     book = None
     if question.selection is None:
-        book = engine.open_generation() or await asyncio.to_thread(engine.generation)
+        book = engine.generation_if_open() or await asyncio.to_thread(engine.generation)
     generation = book.manifest.generation if book else engine.generations.current()
     key = _cache_key(engine, drafter, generation, question)
-    if cacheable and (known := engine.cache.get(key)) is not None:
-        yield Delta.of(known.answer)
-        yield known
+    if cacheable and (cached := engine.cache.get(key)) is not None:
+        yield Delta.of(cached.answer)
+        yield cached
         return
     pieces = _from_selection(engine, question, drafter) if book is None else _from_book(engine, book, question, drafter)
     async for piece in pieces:
@@ -71,28 +71,28 @@ async def answer_question(engine: Engine, question: Question, drafter: Drafter |
 def _cache_key(
     engine: Engine, drafter: Drafter | None, generation: int | None, question: Question
 ) -> tuple[object, ...]:
-    """Everything that shapes an answer."""
-    by = (drafter.name, drafter.prompt_hash, tuple(drafter.settings.items())) if drafter else ()
+    """Everything that determines an answer."""
+    written_by = (drafter.name, drafter.prompt_hash, tuple(drafter.settings.items())) if drafter else ()
     asked = (generation, question.text, question.selection, question.top_k, question.filters)
-    return (by, engine.embedder.fingerprint, engine.verifier.version, *asked)
+    return (written_by, engine.embedder.fingerprint, engine.verifier.version, *asked)
 
 
 async def _with_stored_receipt(engine: Engine, result: AnswerWithReceipt) -> AnswerWithReceipt:
-    """The answer names its receipt only if that could be stored; the answer itself never fails over it."""
+    """Store the receipt; if that fails, the answer is returned without a receipt id."""
     receipt_id = result.receipt.receipt_id
-    if result.answer.cached and engine.cache.is_stored(receipt_id):
+    if result.answer.cached and engine.cache.has_stored_receipt(receipt_id):
         return result
     try:
         with stage("records"):
-            await engine.records.keep(result.receipt)
-        engine.cache.stored(receipt_id)
-    except RecordsProblem:
+            await engine.records.store_receipt(result.receipt)
+        engine.cache.add_stored_receipt(receipt_id)
+    except RecordsError:
         return result.with_answer(replace(result.answer, receipt_id=""))
     return result
 
 
-async def _from_book(engine: Engine, book: Generation, question: Question, drafter: Drafter | None) -> Pieces:
-    """Search and answer from one generation, whatever is ingested meanwhile."""
+async def _from_book(engine: Engine, book: Generation, question: Question, drafter: Drafter | None) -> AnswerIterator:
+    """Search and answer from one generation, even if another is ingested meanwhile."""
 
     async def search_more(query: str, limit: int) -> tuple[Passage, ...]:
         more = Question(query, filters=question.filters, top_k=limit)
@@ -111,8 +111,8 @@ async def _from_book(engine: Engine, book: Generation, question: Question, draft
                 yield delta
         passages = draft.passages
         if draft.checked.sentences:
-            sure = _confidence(found.relevance, draft)
-            answer = replace(cite_checked(draft.checked, passages, sure, book.page_text), degraded=draft.degraded)
+            score = _confidence(found.relevance, draft)
+            answer = replace(cite_checked(draft.checked, passages, score, book.page_text), degraded=draft.degraded)
             written_by = drafter
         elif draft.declined:
             written_by = drafter
@@ -126,8 +126,8 @@ async def _from_book(engine: Engine, book: Generation, question: Question, draft
     yield AnswerWithReceipt(receipt, tuple(passages))
 
 
-async def _from_selection(engine: Engine, question: Question, drafter: Drafter | None) -> Pieces:
-    """Only the selection is read: nothing here can reach the rest of the book, nor earlier questions."""
+async def _from_selection(engine: Engine, question: Question, drafter: Drafter | None) -> AnswerIterator:
+    """Answer from the selection only: nothing here can reach the rest of the book or earlier questions."""
     answer: Answer | None = None
     written_by: Drafter | None = None
     draft: DraftStream | None = None
@@ -153,9 +153,9 @@ async def _from_selection(engine: Engine, question: Question, drafter: Drafter |
 def _quoted_or_abstained(
     quotes: Answer | None, question: Question, relevance: float, nearest: Sequence[Passage], draft: DraftStream | None
 ) -> Answer:
-    """The book's own sentences, or the one place where an answer is refused.
+    """Quotes from the book, or an abstention: the only place that decides to abstain.
 
-    Without a draft, or when nothing of it may be shown, the quotes answer. A model that declined is believed.
+    Quotes are used without a draft, or if none of it may be shown. If the model declined to answer, so do we.
     """
     mode = Mode.NO_RESULTS if question.selection is None else Mode.SELECTED_TEXT
     answer = quotes if quotes and quotes.sentences else abstain(nearest, mode, 0.0 if quotes else relevance)
@@ -168,10 +168,10 @@ def _quoted_or_abstained(
     return replace(answer, mode=mode, degraded=draft.degraded)
 
 
-async def _in_thread(write: Callable[..., T], *given: object) -> T:
-    """Choosing and checking quotes takes CPU time, which the event loop must not wait for."""
+async def _in_thread(function: Callable[..., T], *arguments: object) -> T:
+    """Choose and check quotes outside the event loop, as it takes CPU time."""
     with stage("generation"):
-        return await asyncio.to_thread(write, *given)
+        return await asyncio.to_thread(function, *arguments)
 
 
 def _confidence(relevance: float, draft: DraftStream) -> float:

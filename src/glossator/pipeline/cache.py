@@ -1,4 +1,4 @@
-"""Answers that were given before: the same question to the same book, answered in the same way."""
+"""The answer cache: returns the same answer to the same question about the same book."""
 
 from __future__ import annotations
 
@@ -10,51 +10,55 @@ from threading import Lock
 
 from glossator.core.receipts import AnswerWithReceipt
 
-STORED_SECONDS = 3600.0
-"""After which a receipt is stored anew, should it have been cleaned away."""
+RECEIPT_TTL_SECONDS = 3600.0
+"""After this time a receipt is stored again, as a clean-up may have deleted it."""
 
 
 class AnswerCache:
-    """The latest answers of this process; the key names everything that shaped them."""
+    """An LRU cache of this process's answers; the key holds everything that determines an answer.
 
-    def __init__(self, size: int) -> None:
-        self._size = size
-        self._kept: OrderedDict[Hashable, AnswerWithReceipt] = OrderedDict()
-        self._stored: OrderedDict[str, float] = OrderedDict()
+    It also knows which receipts were stored recently, so that a cached answer need not store its receipt each time.
+    """
+
+    def __init__(self, max_size: int, receipt_ttl_seconds: float = RECEIPT_TTL_SECONDS) -> None:
+        self._max_size, self._receipt_ttl = max_size, receipt_ttl_seconds
+        self._answers: OrderedDict[Hashable, AnswerWithReceipt] = OrderedDict()
+        self._stored_receipts: OrderedDict[str, float] = OrderedDict()
         self._lock = Lock()
         self.hits = self.misses = 0
 
     def get(self, key: Hashable) -> AnswerWithReceipt | None:
-        """The answer, marked as one that was kept."""
+        """The cached answer, marked as cached."""
         with self._lock:
-            found = self._kept.get(key)
-            if found is None:
+            result = self._answers.get(key)
+            if result is None:
                 self.misses += 1
                 return None
-            self._kept.move_to_end(key)
+            self._answers.move_to_end(key)
             self.hits += 1
-        return found.with_answer(replace(found.answer, cached=True))
+        return result.with_answer(replace(result.answer, cached=True))
 
-    def put(self, key: Hashable, told: AnswerWithReceipt) -> None:
-        """Keep an answer; the one that was asked for longest ago makes room."""
+    def put(self, key: Hashable, result: AnswerWithReceipt) -> None:
+        """Add an answer; the least recently used one is evicted if the cache is full."""
         with self._lock:
-            self._kept[key] = told
-            while len(self._kept) > self._size:
-                self._kept.popitem(last=False)
+            self._answers[key] = result
+            while len(self._answers) > self._max_size:
+                self._answers.popitem(last=False)
 
-    def is_stored(self, receipt_id: str) -> bool:
-        """Whether the receipt of an answer that is kept here was stored a short while ago."""
-        return time.monotonic() - self._stored.get(receipt_id, -STORED_SECONDS) < STORED_SECONDS
+    def has_stored_receipt(self, receipt_id: str) -> bool:
+        """Whether a receipt was stored recently."""
+        stored_at = self._stored_receipts.get(receipt_id)
+        return stored_at is not None and time.monotonic() - stored_at < self._receipt_ttl
 
-    def stored(self, receipt_id: str) -> None:
-        """The receipt of an answer is in the records."""
+    def add_stored_receipt(self, receipt_id: str) -> None:
+        """Remember that a receipt is stored in the database."""
         with self._lock:
-            self._stored[receipt_id] = time.monotonic()
-            while len(self._stored) > self._size:
-                self._stored.popitem(last=False)
+            self._stored_receipts[receipt_id] = time.monotonic()
+            while len(self._stored_receipts) > self._max_size:
+                self._stored_receipts.popitem(last=False)
 
     def clear(self) -> None:
-        """Forget everything."""
+        """Evict everything."""
         with self._lock:
-            self._kept.clear()
-            self._stored.clear()
+            self._answers.clear()
+            self._stored_receipts.clear()

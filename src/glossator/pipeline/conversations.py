@@ -1,11 +1,10 @@
-"""Conversations: an answer becomes an exchange, stored once or not at all, one turn at a time."""
+"""Conversations: answers become exchanges, each stored exactly once or not at all, one turn at a time."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
 import random
-import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from dataclasses import asdict, replace
@@ -13,39 +12,45 @@ from typing import Any
 
 from glossator.core.answers import Delta, Mode
 from glossator.core.conversations import Exchange, History, Session, SessionKey, Turn
-from glossator.core.errors import GlossatorError, RecordsDown, RecordsProblem, SessionIdError, TurnLost
+from glossator.core.errors import (
+    ConversationChanged,
+    DatabaseUnavailable,
+    GlossatorError,
+    InvalidSessionId,
+    RecordsError,
+)
 from glossator.core.ports import Drafter
 from glossator.core.question import Past, Question
 from glossator.core.receipts import AnswerWithReceipt, Receipt
+from glossator.core.text.marks import strip_marks
 from glossator.core.timing import stage
 from glossator.core.types import Passage
 from glossator.pipeline import answering
-from glossator.pipeline.answering import Pieces
+from glossator.pipeline.answering import AnswerIterator
 from glossator.pipeline.wiring import Engine
 
 CLEAN_UP_INTERVAL = 600.0
-"""Seconds between two clean-ups by one process, give or take a fifth."""
+"""Seconds between two clean-ups by one process, with 20 % jitter."""
 _PAGE_SIZE = 100
-_MARK = re.compile(r"\s*\[\d+\]")
 _log = logging.getLogger(__name__)
 
 
-async def converse(engine: Engine, question: Question, drafter: Drafter | None = None) -> Pieces:
-    """One turn of the question's session, as it is written; the answer is stored before the last piece is given out."""
+async def converse(engine: Engine, question: Question, drafter: Drafter | None = None) -> AnswerIterator:
+    """One turn of the question's session, as it is written; the answer is stored before the last piece is sent."""
     async with _turn(engine, question) as turn:
-        if turn and turn.repeats:
-            answer = turn.repeats[0].answer
+        if turn and turn.duplicate_of:
+            answer = turn.duplicate_of[0].answer
             yield Delta.of(answer)
             receipt = replace(await engine.records.receipt(answer.receipt_id), answer=answer)
-            yield AnswerWithReceipt(receipt, await _passages_again(engine, question, receipt))
+            yield AnswerWithReceipt(receipt, await _find_passages_again(engine, question, receipt))
             return
         in_context = replace(question, past=_past(turn))
         async for piece in answering.answer_question(engine, in_context, drafter):
-            yield piece if isinstance(piece, Delta) else await _stored(engine, question, turn, piece)
+            yield piece if isinstance(piece, Delta) else await _store(engine, question, turn, piece)
 
 
-async def _passages_again(engine: Engine, question: Question, receipt: Receipt) -> tuple[Passage, ...]:
-    """The passages of an answer that is sent again, as far as a search still finds them."""
+async def _find_passages_again(engine: Engine, question: Question, receipt: Receipt) -> tuple[Passage, ...]:
+    """The passages of a stored answer, as far as a search still finds them."""
     used = {passage.chunk_id for passage in receipt.passages}
     if question.selection is not None or not used:
         return ()
@@ -56,76 +61,74 @@ async def _passages_again(engine: Engine, question: Question, receipt: Receipt) 
 
 
 def _past(turn: Turn | None) -> Past:
-    """The questions and answers before this one, without citation marks: their numbers meant other sources.
+    """The earlier questions and answers, without citation marks: their numbers refer to other sources.
 
-    Answers from a selection stay with that selection, and a follow-up to a refused question has nothing to refer to.
+    Answers from a selection are left out, and a follow-up to a question without an answer has nothing to refer to.
     """
     recent = [e for e in turn.recent if e.answer.mode is not Mode.SELECTED_TEXT] if turn else []
     if not recent or recent[-1].answer.abstained:
         return ()
-    return tuple((e.question, _MARK.sub("", e.answer.text)) for e in recent if not e.answer.abstained)
+    return tuple((e.question, strip_marks(e.answer.text)) for e in recent if not e.answer.abstained)
 
 
 def _session(question: Question) -> SessionKey:
     if question.session is None:
-        raise SessionIdError("The question belongs to no session.", "Give it a session.")
+        raise InvalidSessionId("The question has no session.", "Set its `session`.")
     return question.session
 
 
 @asynccontextmanager
 async def _turn(engine: Engine, question: Question) -> AsyncIterator[Turn | None]:
-    """A turn, released whatever happens; None while the database is down: answering goes on without memory."""
+    """A turn, always released; None while the database is unavailable, so that answers continue without memory."""
     try:
-        turn = await engine.records.begin(_session(question), question, question.idempotency_key)
-    except RecordsDown as error:
+        turn = await engine.records.begin_turn(_session(question), question, question.idempotency_key)
+    except DatabaseUnavailable as error:
         _log.warning("%s", error.message)
         yield None
         return
-    ended = False
+    finished = False
     try:
         yield turn
-        ended = turn.repeats is None
+        finished = turn.duplicate_of is None
     finally:
-        if not ended:
+        if not finished:
             await _release(engine, turn)
 
 
 async def _release(engine: Engine, turn: Turn) -> None:
     try:
-        await engine.records.end(turn)
-    except RecordsProblem as error:
+        await engine.records.cancel_turn(turn)
+    except RecordsError as error:
         _log.warning("%s", error.message)
 
 
-async def _stored(
-    engine: Engine, question: Question, turn: Turn | None, result: AnswerWithReceipt
-) -> AnswerWithReceipt:
-    """The answer, and whether it was stored: `stored` is true only once it is on disk."""
+async def _store(engine: Engine, question: Question, turn: Turn | None, result: AnswerWithReceipt) -> AnswerWithReceipt:
+    """Store the answer; `stored` is true only once it is on disk."""
     answer = replace(result.answer, session_id=_session(question).name)
     if turn is None:
         return result.with_answer(replace(answer, receipt_id=""))
     try:
         with stage("records"):
-            await engine.records.finish(turn, question, result.receipt)
-    except (RecordsDown, TurnLost) as error:
+            await engine.records.finish_turn(turn, question, result.receipt)
+    except (DatabaseUnavailable, ConversationChanged) as error:
         _log.warning("%s", error.message)
         return result.with_answer(replace(answer, receipt_id=""))
     return result.with_answer(replace(answer, stored=True))
 
 
 async def delete(engine: Engine, key: SessionKey) -> None:
-    """Nothing of a conversation stays, not even answers kept in memory for others who ask the same."""
+    """Delete a conversation, and clear the answer cache, which may hold its answers."""
     await engine.records.delete(key)
     engine.cache.clear()
 
 
 async def reset(engine: Engine, key: SessionKey) -> None:
-    """A conversation begins anew."""
+    """Start a conversation over, and clear the answer cache."""
     await engine.records.reset(key)
     engine.cache.clear()
 
 
-async def whole_history(engine: Engine, key: SessionKey) -> tuple[Session, list[Exchange]]:
+async def full_history(engine: Engine, key: SessionKey) -> tuple[Session, list[Exchange]]:
     """Every exchange of a session, oldest first."""
     pages: list[History] = [await engine.records.history(key, _PAGE_SIZE)]
     while pages[-1].before is not None:
@@ -133,17 +136,17 @@ async def whole_history(engine: Engine, key: SessionKey) -> tuple[Session, list[
     return pages[0].session, [exchange for page in reversed(pages) for exchange in page.exchanges]
 
 
-def as_json(session: Session, exchanges: list[Exchange] | None = None) -> dict[str, Any]:
-    """A conversation for another program."""
-    rest = {name: value for name, value in _plain(asdict(session)).items() if name != "key"}
-    named = {"session_id": session.key.name, "user_id": session.key.user_id, **rest}
+def session_to_dict(session: Session, exchanges: list[Exchange] | None = None) -> dict[str, Any]:
+    """A conversation as JSON values."""
+    fields = {name: value for name, value in _json_values(asdict(session)).items() if name != "key"}
+    result = {"session_id": session.key.name, "user_id": session.key.user_id, **fields}
     if exchanges is None:
-        return named
-    return named | {"exchanges": [_plain(asdict(exchange)) for exchange in exchanges]}
+        return result
+    return result | {"exchanges": [_json_values(asdict(exchange)) for exchange in exchanges]}
 
 
-def as_markdown(session: Session, exchanges: list[Exchange]) -> str:
-    """A conversation for a person."""
+def session_to_markdown(session: Session, exchanges: list[Exchange]) -> str:
+    """A conversation as Markdown."""
     lines = [f"# Conversation {session.key.name}", "", f"{session.created_at:%Y-%m-%d %H:%M} UTC, {session.state}", ""]
     if session.messages_left_out:
         lines += [f"The first {session.messages_left_out} messages are no longer part of its context.", ""]
@@ -151,24 +154,26 @@ def as_markdown(session: Session, exchanges: list[Exchange]) -> str:
         lines += [f"## {exchange.timestamp:%Y-%m-%d %H:%M:%S} UTC", ""]
         lines += [f"> {line}" for line in exchange.question.splitlines()]
         lines += ["", exchange.answer.text, ""]
-        lines += [f"{c.number}. [{_place(c.title, c.section)}](<{c.url}>)" for c in exchange.answer.citations if c.url]
+        lines += [
+            f"{c.number}. [{_breadcrumbs(c.title, c.section)}](<{c.url}>)" for c in exchange.answer.citations if c.url
+        ]
         lines += [""] if exchange.answer.citations else []
     return "\n".join(lines).rstrip() + "\n"
 
 
-def _place(*names: str) -> str:
+def _breadcrumbs(*names: str) -> str:
     return " › ".join(dict.fromkeys(name for name in names if name)).replace("[", "(").replace("]", ")")
 
 
-def _plain(values: dict[str, Any]) -> dict[str, Any]:
+def _json_values(values: dict[str, Any]) -> dict[str, Any]:
     return {name: value.isoformat() if hasattr(value, "isoformat") else value for name, value in values.items()}
 
 
-async def keep_clean(engine: Engine) -> None:
-    """Clean up now and then, until cancelled; a database that is down is tried again the next time."""
+async def clean_up_periodically(engine: Engine, interval: float = CLEAN_UP_INTERVAL) -> None:
+    """Clean up at intervals until cancelled; a failed clean-up is retried at the next one."""
     while True:
         try:
             await engine.records.clean()
-        except RecordsProblem as error:
+        except RecordsError as error:
             _log.warning("%s", error.message)
-        await asyncio.sleep(CLEAN_UP_INTERVAL * random.uniform(0.8, 1.2))  # noqa: S311 - nobody gains by guessing it
+        await asyncio.sleep(interval * random.uniform(0.8, 1.2))  # noqa: S311 - the jitter is not a secret

@@ -1,4 +1,4 @@
-"""A draft on its way through the gate: within its deadline, revised once, cut off cleanly where its model fails."""
+"""Streams a draft through the gate: with a deadline, one revision, and a clean cut if the model fails."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import TypeVar
 
 from glossator.core.answers import CheckedDraft, Delta
-from glossator.core.errors import LanguageModelDown
+from glossator.core.errors import LanguageModelUnavailable
 from glossator.core.ports import Drafter
 from glossator.core.question import DraftRequest
 from glossator.core.types import Passage
@@ -18,23 +18,23 @@ from glossator.pipeline.wiring import Engine
 from glossator.verification.gate import Gate
 
 NOT_FOUND = "NOT FOUND"
-"""The whole draft of a model that finds no answer in what it was given."""
+"""What a model writes if it finds no answer in the passages."""
 MAX_REVISED = 8
-"""Failed sentences that the model may write again."""
+"""Failed sentences that the model may revise."""
 _SENTENCE_ENDS = frozenset(".!?…。！？؟۔|\n")
 _MAX_BUFFER = 400
-"""Characters after which the gate is fed although no sentence seems to have ended."""
+"""Characters after which text is passed to the gate even if no sentence seems to have ended."""
 _log = logging.getLogger(__name__)
 T = TypeVar("T")
 
 
 def _bare(text: str) -> str:
-    """Text as it is compared with `NOT_FOUND`: without markup around it, in capitals."""
+    """Text to compare with `NOT_FOUND`: without surrounding markup, in capitals."""
     return text.lstrip(" \n\t.*_`\"'#>-").rstrip().upper()
 
 
 class DraftStream:
-    """One draft. `degraded`: the model failed or ran out of time; `declined`: it says that there is no answer."""
+    """One draft. `degraded`: the model failed or timed out; `declined`: the model found no answer."""
 
     def __init__(self, engine: Engine, drafter: Drafter, request: DraftRequest) -> None:
         self._drafter, self._request = drafter, request
@@ -42,29 +42,29 @@ class DraftStream:
         self.passages: list[Passage] = list(request.passages)
         selection = request.question.selection
         sources = request.passages if selection is None else (selection,)
-        self._gate = Gate(engine.verifier, engine.verifier.prepare(sources), is_over=self._is_over)
+        self._gate = Gate(engine.verifier, engine.verifier.prepare(sources), is_expired=self._is_over)
         self.degraded = self.declined = self._received = False
 
     @property
     def checked(self) -> CheckedDraft:
-        """What the gate has let through so far, and what it has withheld."""
+        """The draft so far: what the gate passed, and what it withheld."""
         return self._gate.checked
 
     async def deltas(self) -> AsyncIterator[Delta]:
-        """What may be shown, as soon as it may; an unfinished sentence of a model that failed is never shown."""
+        """Checked text, as soon as it is available; an unfinished sentence of a failed model is never shown."""
         try:
             async for text in self._checked(self._drafter.draft(self._request)):
                 yield self._delta(text)
             if not self._received:
-                raise LanguageModelDown("The language model returned an empty answer.")
-        except (LanguageModelDown, TimeoutError) as error:
+                raise LanguageModelUnavailable("The language model returned an empty answer.")
+        except (LanguageModelUnavailable, TimeoutError) as error:
             _log.warning("draft cut short: %s", str(error) or "deadline exceeded")
             self.degraded = True
             return
         try:
             async for text in self._revised():
                 yield self._delta(text)
-        except (LanguageModelDown, TimeoutError) as error:
+        except (LanguageModelUnavailable, TimeoutError) as error:
             _log.warning("revision failed: %s", str(error) or "deadline exceeded")
             self.degraded = not self._gate.sentences
 
@@ -74,7 +74,7 @@ class DraftStream:
         return Delta(text, tuple(self.passages[e.source - 1].chunk_id for e in self._gate.checked.evidence))
 
     async def _revised(self) -> AsyncIterator[str]:
-        """The sentences that failed, written again, once; what fails again is withheld."""
+        """Revisions of the sentences that failed, once; those that fail again stay withheld."""
         failed = self._gate.withheld[:MAX_REVISED]
         if not failed or self.declined:
             return
@@ -108,7 +108,7 @@ class DraftStream:
         return self._gate.feed(buffer) + self._gate.finish()
 
     async def _before_deadline(self, pieces: AsyncIterator[T]) -> AsyncIterator[T]:
-        """The pieces that come before the deadline; their generator is closed in any case."""
+        """The pieces that arrive before the deadline; their generator is always closed."""
         try:
             while True:
                 if self._is_over():

@@ -1,4 +1,4 @@
-"""Receipts: what an answer was made from, and whether it still holds against today's book."""
+"""Makes receipts, and checks earlier answers against the current book."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from glossator.core.question import Question
 from glossator.core.receipts import Receipt, Replay, ReplayedSentence, SourceState, UsedPassage
 from glossator.core.types import Passage
 from glossator.pipeline.wiring import Engine
-from glossator.store.index.generations import Generation, Manifest, now
+from glossator.store.index.generations import Generation, Manifest, timestamp
 from glossator.verification.judge import Verifier
 
 PageText = Callable[[str], str]
-"""Gives a document's text of today by its id; nothing when it is gone."""
+"""Returns the current text of a document by its id; empty if it was removed."""
 
-_AROUND = 1500
-"""Characters on either side of a quote that a sentence is checked against again."""
+_CONTEXT_LENGTH = 1500
+"""Characters on either side of a changed quote that a sentence is checked against."""
 
 
 def make_receipt(
     question: str,
     answer: Answer,
     passages: Sequence[Passage],
-    made: str,
+    created: str,
     *,
     generation: int,
     corpus_hash: str,
@@ -42,11 +42,13 @@ def make_receipt(
         for p in passages
     )
     draft = Receipt(
-        *("", made, question, answer, used, generation, corpus_hash, embedder, answerer, prompt_hash),
+        *("", created, question, answer, used, generation, corpus_hash, embedder, answerer, prompt_hash),
         *(settings or {}, verifier, Policy.STRICT),
     )
-    name = hashlib.sha256(repr(replace(draft, created="", answer=replace(answer, receipt_id=""))).encode()).hexdigest()
-    return replace(draft, receipt_id=name[:24], answer=replace(answer, receipt_id=name[:24]))
+    digest = hashlib.sha256(
+        repr(replace(draft, created="", answer=replace(answer, receipt_id=""))).encode()
+    ).hexdigest()
+    return replace(draft, receipt_id=digest[:24], answer=replace(answer, receipt_id=digest[:24]))
 
 
 def receipt_for(
@@ -57,12 +59,12 @@ def receipt_for(
     book: Manifest | None,
     drafter: Drafter | None,
 ) -> Receipt:
-    """The receipt of an answer that the engine just made; without a drafter, it was made of quotes."""
+    """The receipt of a new answer; without a drafter, the answer is made of quotes."""
     return make_receipt(
         question.text,
         answer,
         passages,
-        now(),
+        timestamp(),
         generation=book.generation if book else 0,
         corpus_hash=book.corpus_hash if book else "",
         embedder=engine.embedder.fingerprint,
@@ -74,10 +76,10 @@ def receipt_for(
 
 
 def replay_receipt(receipt: Receipt, book: Generation, verifier: Verifier) -> Replay:
-    """Check every sentence of an earlier answer against what the book says now."""
+    """Check every sentence of an earlier answer against the current book."""
     citations = {citation.number: citation for citation in receipt.answer.citations}
     sentences = tuple(
-        _again(
+        _check_again(
             sentence, [citations[n] for n in sentence.citations if n in citations], receipt, book.page_text, verifier
         )
         for sentence in receipt.answer.sentences
@@ -94,12 +96,12 @@ def replay_receipt(receipt: Receipt, book: Generation, verifier: Verifier) -> Re
     )
 
 
-def _again(
+def _check_again(
     sentence: Sentence, cited: Sequence[Citation], receipt: Receipt, page_text: PageText, verifier: Verifier
 ) -> ReplayedSentence:
     states, texts = [], []
     for citation in cited:
-        state, text = _source(citation, receipt.answer.mode, page_text)
+        state, text = _current_source(citation, receipt.answer.mode, page_text)
         states.append(state)
         texts += [text] if text else []
     worst = max(states, key=list(SourceState).index, default=SourceState.GONE)
@@ -110,8 +112,8 @@ def _again(
     return ReplayedSentence(sentence.text, before, code if code.supported else verdict, worst)
 
 
-def _source(citation: Citation, mode: Mode, page_text: PageText) -> tuple[SourceState, str]:
-    """What became of a quote, and today's text around it."""
+def _current_source(citation: Citation, mode: Mode, page_text: PageText) -> tuple[SourceState, str]:
+    """What happened to a quote, and the text to check against now."""
     if mode is Mode.SELECTED_TEXT:
         return SourceState.SELECTION, citation.quote
     page = page_text(citation.document_id)
@@ -122,4 +124,4 @@ def _source(citation: Citation, mode: Mode, page_text: PageText) -> tuple[Source
     moved = page.find(citation.quote)
     if moved >= 0:
         return SourceState.MOVED, citation.quote
-    return SourceState.CHANGED, page[max(0, citation.start - _AROUND) : citation.end + _AROUND]
+    return SourceState.CHANGED, page[max(0, citation.start - _CONTEXT_LENGTH) : citation.end + _CONTEXT_LENGTH]

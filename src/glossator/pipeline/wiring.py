@@ -1,4 +1,4 @@
-"""The wired engine of one book, and the one place where settings become engine."""
+"""The engine of one book, and the composition root that builds it from settings."""
 
 from __future__ import annotations
 
@@ -11,26 +11,28 @@ from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING
 
+from glossator.answer.llm.policy import DEFAULT_RETRY_POLICY, RetryPolicy
 from glossator.answer.llm.providers import Provider, providers
 from glossator.core.errors import GlossatorError, SettingsError
+from glossator.core.extras import require
 from glossator.core.ports import Embedder, WordCounts
 from glossator.core.settings import Settings
 from glossator.embed.colbert import ColbertEncoder
-from glossator.embed.endpoints import FORMS, find_endpoint
+from glossator.embed.endpoints import EMBEDDER_FORMS, find_endpoint
 from glossator.embed.local import LocalEmbedder, built_in_model, is_installed
 from glossator.embed.remote import RemoteEmbedder
 from glossator.pipeline.cache import AnswerCache
-from glossator.store.index.documents import Entry
+from glossator.store.index.documents import ContentsEntry
 from glossator.store.index.generations import Generation, Generations
 from glossator.verification.judge import Verifier
 
 if TYPE_CHECKING:
     from glossator.answer.llm.agent import AgentDrafter
-    from glossator.store.records.record_store import Records
+    from glossator.store.records.record_store import RecordStore
 
 
 class Engine:
-    """What one data directory's book is made with; holds the generation that is open."""
+    """The parts that answering from one data directory needs; holds the open generation."""
 
     def __init__(
         self,
@@ -38,7 +40,7 @@ class Engine:
         embedder: Embedder,
         generations: Generations,
         verifier: Verifier,
-        open_records: Callable[[], Records],
+        open_records: Callable[[], RecordStore],
         open_drafter: Callable[[], AgentDrafter | None] = lambda: None,
         models: Sequence[str] = (),
     ) -> None:
@@ -47,100 +49,103 @@ class Engine:
         self.generations = generations
         self.verifier = verifier
         self._open_records = open_records
-        self._records: Records | None = None
+        self._records: RecordStore | None = None
         self._open_drafter = open_drafter
         self._drafter: AgentDrafter | None = None
-        self._drafts = False
+        self._drafter_loaded = False
         self._models = models
         self.cache = AnswerCache(settings.cache_answers)
-        self._lock, self._opening = Lock(), Lock()
+        self._generation_lock, self._drafter_lock = Lock(), Lock()
         self._open: Generation | None = None
 
     def generation(self) -> Generation:
-        """The current generation; a newer one on disk is opened at once, with no restart.
+        """The current generation; a newer one on disk is opened at once, without a restart.
 
-        The one before closes itself when the last question that is being answered from it is done.
+        The previous one is closed when the last request that uses it has finished.
         """
         current = self.generations.current()
-        held = self._open
-        if held is not None and held.manifest.generation == current:
-            return held
-        with self._lock:
+        loaded = self._open
+        if loaded is not None and loaded.manifest.generation == current:
+            return loaded
+        with self._generation_lock:
             if self._open is None or self._open.manifest.generation != self.generations.current():
                 self._open = self.generations.open(self.embedder.fingerprint)
             return self._open
 
-    def warm(self) -> None:
-        """Open what the first question needs; what cannot be opened is told when it is asked."""
+    def warm_up(self) -> None:
+        """Load what the first question needs; errors are reported when that question is asked."""
         with suppress(GlossatorError):
             self.generation()
             self.embedder.embed_query("ready")
         _ = self.drafter
 
-    def open_generation(self) -> Generation | None:
-        """The current generation if it is open already, which takes no time to find out."""
-        held = self._open
-        return held if held is not None and held.manifest.generation == self.generations.current() else None
+    def generation_if_open(self) -> Generation | None:
+        """The current generation if it is already open; does not block."""
+        loaded = self._open
+        is_current = loaded is not None and loaded.manifest.generation == self.generations.current()
+        return loaded if is_current else None
 
     def word_counts(self) -> WordCounts:
-        """How common words are; a book that has none yet finds every word equally telling."""
-        return self.generation().documents if self.generations.current() is not None else _NoWords()
+        """Word counts of the book; without an index, every word counts the same."""
+        return self.generation().documents if self.generations.current() is not None else UniformWordCounts()
 
     @property
-    def records(self) -> Records:
-        """The records; opened on first use, for the library behind them is heavy."""
+    def records(self) -> RecordStore:
+        """The stored conversations and receipts; opened on first use, as the database library is slow to import."""
         if self._records is None:
             self._records = self._open_records()
         return self._records
 
     @property
     def drafter(self) -> AgentDrafter | None:
-        """The language model's drafter, if one is configured; opened on first use, as it is heavier still."""
-        if not self._drafts:
-            with self._opening:
+        """The drafter, if a language model is configured; opened on first use, as it is slow to import."""
+        if not self._drafter_loaded:
+            with self._drafter_lock:
                 self._drafter = self._drafter or self._open_drafter()
-                self._drafts = True
+                self._drafter_loaded = True
         return self._drafter
 
-    async def ready_drafter(self) -> AgentDrafter | None:
-        """The same, opened beside the event loop: what it imports takes seconds."""
-        return self._drafter if self._drafts else await asyncio.to_thread(lambda: self.drafter)
+    async def load_drafter(self) -> AgentDrafter | None:
+        """The drafter, loaded in a thread: its imports take seconds."""
+        return self._drafter if self._drafter_loaded else await asyncio.to_thread(lambda: self.drafter)
 
     @property
     def model_states(self) -> dict[str, str]:
-        """How the breaker of each language model stands; one that nobody has used yet is closed."""
+        """The circuit breaker state of each language model; closed if the model was never used."""
         if self._drafter is None:
             return dict.fromkeys(self._models, "closed")
-        return {link.label: str(link.breaker.state) for link in self._drafter.links}
+        return {model.label: str(model.breaker.state) for model in self._drafter.models}
 
     @property
-    def tokens(self) -> tuple[int, int]:
-        """Tokens that the language models have read and written."""
+    def token_usage(self) -> tuple[int, int]:
+        """Input and output tokens of the language models."""
         return (self._drafter.usage.input_tokens, self._drafter.usage.output_tokens) if self._drafter else (0, 0)
 
-    def contents(self) -> list[Entry]:
+    def contents(self) -> list[ContentsEntry]:
         """The table of contents."""
         return self.generation().documents.contents()
 
     async def close_connections(self) -> None:
-        """Let go of the database and the language models."""
+        """Close the connections to the database and the language models."""
         if self._records is not None:
             await self._records.close()
             self._records = None
         if self._drafter is not None:
             await self._drafter.close()
             self._drafter = None
-        self._drafts = False
+        self._drafter_loaded = False
 
     async def close(self) -> None:
-        """Let go of all files and connections."""
+        """Close all files and connections."""
         await self.close_connections()
-        with self._lock:
-            # It closes itself when the last thread that reads it is done: a cancelled question stops no thread.
+        with self._generation_lock:
+            # It closes itself when the last thread that reads it is done: cancelling a request stops no thread.
             self._open = None
 
 
-class _NoWords:
+class UniformWordCounts:
+    """Word counts without a book: every word counts the same."""
+
     def chunks_with(self, words: Sequence[str]) -> dict[str, int]:
         return dict.fromkeys(words, 1)
 
@@ -148,61 +153,76 @@ class _NoWords:
         return 100
 
 
-def wire(settings: Settings) -> Engine:
-    """Turn settings into parts; a language model that cannot be meant is refused here."""
+def wire(settings: Settings, retry_policy: RetryPolicy = DEFAULT_RETRY_POLICY) -> Engine:
+    """Build an engine from settings; what is misconfigured or not installed is refused here."""
     chain = providers(settings)
+    _require_extras(settings)
     return Engine(
         settings,
         make_embedder(settings),
         Generations(settings.data_dir),
         make_verifier(settings),
         lambda: make_records(settings),
-        lambda: make_drafter(settings, chain),
+        lambda: make_drafter(settings, chain, retry_policy),
         tuple(provider.label for provider in chain),
     )
 
 
-def make_drafter(settings: Settings, chain: Sequence[Provider]) -> AgentDrafter | None:
-    """The language models that the settings name, in a chain; None where they name none."""
+def _require_extras(settings: Settings) -> None:
+    if settings.llm:
+        require("llm", "Support for language models (GLOSSATOR_LLM)")
+    if settings.database_url.get_secret_value():
+        require("postgres", "The Postgres driver (DATABASE_URL)")
+    if settings.redis_url.get_secret_value():
+        require("redis", "The Redis client (REDIS_URL)")
+
+
+def make_drafter(
+    settings: Settings, chain: Sequence[Provider], retry_policy: RetryPolicy = DEFAULT_RETRY_POLICY
+) -> AgentDrafter | None:
+    """The configured language models as a chain; None if there are none."""
     if not chain:
         return None
     from glossator.answer.llm.agent import AgentDrafter
-    from glossator.answer.llm.chain import Chain, link_to
+    from glossator.answer.llm.chain import ChainedModel, ModelChain
+    from glossator.answer.llm.client import make_model
 
-    links = [link_to(provider, settings.answer_seconds) for provider in chain]
-    return AgentDrafter(Chain(links), ", ".join(provider.label for provider in chain))
+    models = [ChainedModel(provider.label, make_model(provider, settings.answer_seconds)) for provider in chain]
+    return AgentDrafter(ModelChain(models, retry_policy), ", ".join(provider.label for provider in chain))
 
 
-def make_records(settings: Settings) -> Records:
-    """The records that the settings name; nothing is connected yet."""
+def make_records(settings: Settings) -> RecordStore:
+    """The configured record store; does not connect yet."""
     from glossator.store.records.database import Database, database_url
-    from glossator.store.records.record_store import Records
+    from glossator.store.records.record_store import RecordStore
 
     database = Database(database_url(settings.database_url.get_secret_value(), settings.data_dir))
-    keep = timedelta(hours=settings.session_hours) or None
-    return Records(database, keep, timedelta(days=settings.receipt_days) or None)
+    session_ttl = timedelta(hours=settings.session_hours) or None
+    return RecordStore(database, session_ttl, timedelta(days=settings.receipt_days) or None)
 
 
 def make_verifier(settings: Settings) -> Verifier:
-    """The verifier, with its token model where that is wanted and installed; nothing is loaded yet."""
+    """The verifier, with its token model if that is enabled and installed; loads nothing yet."""
     return Verifier(_token_model(settings.threads) if settings.verify_models and is_installed() else None)
 
 
 def make_embedder(settings: Settings) -> Embedder:
-    """The embedder that the settings name."""
+    """The configured embedder."""
     if settings.embedder == "local":
-        return _built_in(settings.threads)
+        return _built_in_embedder(settings.threads)
     if endpoint := find_endpoint(settings):
         return RemoteEmbedder(endpoint)
     folder = Path(settings.embedder)
     if folder.is_dir():
         return LocalEmbedder(folder, settings.threads or None)
-    raise SettingsError(f"GLOSSATOR_EMBEDDER is {settings.embedder!r}.", f"Set it to {FORMS}.")
+    raise SettingsError(
+        f"Unknown embedder: GLOSSATOR_EMBEDDER is {settings.embedder!r}.", f"Set it to {EMBEDDER_FORMS}."
+    )
 
 
 @cache
-def _built_in(threads: int) -> LocalEmbedder:
-    """One for all books of a process: it takes 60 MB, and the cores are the same."""
+def _built_in_embedder(threads: int) -> LocalEmbedder:
+    """Shared by all books of a process: it takes 60 MB, and they use the same cores."""
     return LocalEmbedder(built_in_model(), threads or None)
 
 

@@ -1,18 +1,21 @@
-"""The application: doors, search, pages and health behind one set of limits; settings become a server here."""
+"""The application: settings become a server, with its middleware in one list and its routers in another."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import dataclass
 from http import HTTPStatus
+from typing import Any
 from urllib.parse import unquote, urlsplit
 
-from fastapi import FastAPI
+from fastapi import APIRouter, FastAPI
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import HTMLResponse, Response
 from fastapi.routing import APIRoute
 from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
 from starlette.middleware.cors import CORSMiddleware
 from starlette.requests import Request
 from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
@@ -21,151 +24,230 @@ from glossator import __version__, pipeline
 from glossator.core.question import Question
 from glossator.core.settings import Settings, load_settings
 from glossator.core.types import Document
-from glossator.pipeline.conversations import keep_clean
+from glossator.pipeline.conversations import clean_up_periodically
 from glossator.pipeline.wiring import Engine, wire
-from glossator.serve.auth.access import Access, token_routes
-from glossator.serve.auth.keys import KEYS_FILE, KeyRing, web_origin
-from glossator.serve.doors import agent, ask, chat, grounded, query
+from glossator.serve.auth.access import AuthMiddleware, token_routes
+from glossator.serve.auth.keys import KEYS_FILE, KeyStore
+from glossator.serve.auth.origins import web_origin
+from glossator.serve.doors import agent, ask, chat, feedback, grounded, query, search
 from glossator.serve.doors import openai as completions
-from glossator.serve.doors import search as library
-from glossator.serve.doors.base import PLAIN, door_of
-from glossator.serve.doors.service import AnswerService
+from glossator.serve.doors.base import DEFAULT_DOOR, door_for
+from glossator.serve.doors.service import QUERY_BUDGET_SECONDS, AnswerService
 from glossator.serve.doors.streams import Streams
 from glossator.serve.mcp.server import McpEndpoint
-from glossator.serve.middleware.limits import Limits, Rate, per_minute
-from glossator.serve.middleware.request import Catching, Serving, answer
-from glossator.serve.ops import health
-from glossator.serve.ops.health import Health
+from glossator.serve.middleware.errors import ErrorMiddleware, error_response
+from glossator.serve.middleware.limits import BODY_TIMEOUT_SECONDS, MAX_HEADER_BYTES, LimitsMiddleware
+from glossator.serve.middleware.rate_limit import RateLimiter, requests_per_minute
+from glossator.serve.middleware.request import RequestMiddleware
+from glossator.serve.ops.health import CACHE_SECONDS, PROBE_TIMEOUT_SECONDS, HealthChecker
 from glossator.serve.ops.metrics import Metrics
-from glossator.serve.ops.openapi import describe
-from glossator.serve.ops.tracing import Span, configured, no_span, start_tracing
+from glossator.serve.ops.openapi import openapi_builder
+from glossator.serve.ops.routes import health_routes, metrics_routes
+from glossator.serve.ops.tracing import RequestTracer, no_tracing, start_tracing, tracing_enabled
 from glossator.serve.site import assets, reference
 from glossator.serve.site.pages import ask_page, book_page, missing_page
-from glossator.store.index.documents import Entry
+from glossator.store.index.documents import ContentsEntry
 
-FIVE = (chat, agent, grounded, ask, query)
-_ALLOWED = "Authorization Content-Type Idempotency-Key Last-Event-ID X-API-Key MCP-Protocol-Version Mcp-Method Mcp-Name"
-DOORS = (*(door.DOOR for door in FIVE), completions.DOOR)
+ANSWER_DOORS = (chat, agent, grounded, ask, query, completions)
+DOORS = tuple(door.DOOR for door in ANSWER_DOORS)
+_CORS_HEADERS = (
+    "Authorization Content-Type Idempotency-Key Last-Event-ID X-API-Key MCP-Protocol-Version Mcp-Method Mcp-Name"
+)
 
 
-def create_app(settings: Settings | None = None, engine: Engine | None = None) -> FastAPI:
+@dataclass(frozen=True, slots=True)
+class ServerOptions:
+    """Timeouts and limits that are not settings."""
+
+    body_timeout_seconds: float = BODY_TIMEOUT_SECONDS
+    max_header_bytes: int = MAX_HEADER_BYTES
+    key_check_interval_seconds: float = 1.0
+    probe_timeout_seconds: float = PROBE_TIMEOUT_SECONDS
+    health_cache_seconds: float = CACHE_SECONDS
+
+
+@dataclass(frozen=True, slots=True)
+class _Server:
+    """What the middleware and the routers of one application share."""
+
+    settings: Settings
+    options: ServerOptions
+    engine: Engine
+    keys: KeyStore
+    metrics: Metrics
+    streams: Streams
+    service: AnswerService
+    mcp: McpEndpoint
+    cors_origins: list[str]
+    rate_limiter: RateLimiter | None
+    trace: RequestTracer
+    end_tracing: Callable[[], None]
+
+
+def create_app(
+    settings: Settings | None = None,
+    engine: Engine | None = None,
+    *,
+    streams: Streams | None = None,
+    query_budget_seconds: float = QUERY_BUDGET_SECONDS,
+    options: ServerOptions | None = None,
+) -> FastAPI:
     """The application for these settings, or for those of the environment."""
     settings = settings or load_settings()
     engine = engine or wire(settings)
-    keys = KeyRing(settings.data_dir / KEYS_FILE)
-    metrics, streams = Metrics(engine), Streams()
-    rate = Rate(settings) if per_minute(settings) else None
-    origins = [web_origin(origin.strip()) for origin in settings.cors_origins.split(",") if origin.strip()]
-    mcp = McpEndpoint(engine, hosts=(settings.host,), origins=origins)
-
-    span, end_tracing = start_tracing() if configured() else (no_span, lambda: None)
-
-    @asynccontextmanager
-    async def lifespan(_app: FastAPI) -> AsyncIterator[None]:
-        cleaner = asyncio.create_task(keep_clean(engine))
-        yield
-        cleaner.cancel()
-        await asyncio.gather(cleaner, return_exceptions=True)
-        await streams.close()
-        await mcp.close()
-        if rate is not None:
-            await rate.close()
-        await engine.close()
-        await asyncio.to_thread(end_tracing)
-
-    app = FastAPI(title="Glossator", version=__version__, lifespan=lifespan, docs_url=None, redoc_url=None)
-    service = AnswerService(engine, streams, metrics)
-    routers = [door.routes(service) for door in FIVE]
-    routers += [
-        completions.routes(service),
-        library.routes(engine, metrics),
-        health.routes(Health(engine), metrics),
-        token_routes(keys),
-        assets.routes(),
-        reference.routes(),
-    ]
+    server = _build(settings, engine, streams or Streams(), query_budget_seconds, options or ServerOptions())
+    routers = _routers(server)
+    api_routes = [route for router in routers for route in router.routes if isinstance(route, APIRoute)]
+    app = FastAPI(
+        title="Glossator",
+        version=__version__,
+        docs_url=None,
+        redoc_url=None,
+        lifespan=_lifespan(server),
+        middleware=_middleware(server),
+        exception_handlers=_exception_handlers(settings, api_routes),
+    )
     for router in routers:
         app.include_router(router)
-    app.router.routes.extend(mcp.routes())
-    known = [route for router in routers for route in router.routes if isinstance(route, APIRoute)]
-    _page_routes(app, engine, known)
-    app.openapi = describe(app, DOORS)  # type: ignore[method-assign]
-    _wrap(app, settings, origins, keys, metrics, span, known, rate)
+    app.router.routes.extend(server.mcp.routes())
+    _add_pages(app, engine, api_routes)
+    app.openapi = openapi_builder(app, DOORS)  # type: ignore[method-assign]
     return app
 
 
-def _wrap(
-    app: FastAPI,
-    settings: Settings,
-    origins: list[str],
-    keys: KeyRing,
-    metrics: Metrics,
-    span: Span,
-    known: list[APIRoute],
-    rate: Rate | None,
-) -> None:
-    """The layers around the routes; the last one added is the outermost."""
+def _build(
+    settings: Settings, engine: Engine, streams: Streams, query_budget_seconds: float, options: ServerOptions
+) -> _Server:
+    metrics = Metrics(engine)
+    origins = [web_origin(origin.strip()) for origin in settings.cors_origins.split(",") if origin.strip()]
+    trace, end_tracing = start_tracing() if tracing_enabled() else (no_tracing, lambda: None)
+    return _Server(
+        settings=settings,
+        options=options,
+        engine=engine,
+        keys=KeyStore(settings.data_dir / KEYS_FILE, check_interval_seconds=options.key_check_interval_seconds),
+        metrics=metrics,
+        streams=streams,
+        service=AnswerService(engine, streams, metrics, query_budget_seconds),
+        mcp=McpEndpoint(engine, hosts=(settings.host,), origins=origins),
+        cors_origins=origins,
+        rate_limiter=RateLimiter(settings) if requests_per_minute(settings) else None,
+        trace=trace,
+        end_tracing=end_tracing,
+    )
 
-    async def told(request: Request, error: Exception) -> Response:
-        if _is_unknown(known, request):
-            request.scope.pop("route", None)  # the page's, whose errors are pages
+
+def _middleware(server: _Server) -> list[Middleware]:
+    """The middleware, the outermost first."""
+    settings, options = server.settings, server.options
+    proxies = settings.trusted_proxies
+    return [
+        *([Middleware(ProxyHeadersMiddleware, trusted_hosts=proxies)] if proxies else []),
+        Middleware(RequestMiddleware, metrics=server.metrics, trace=server.trace),
+        Middleware(
+            CORSMiddleware,
+            allow_origins=server.cors_origins,
+            allow_methods=["GET", "POST", "DELETE"],
+            allow_headers=_CORS_HEADERS.split(),
+            expose_headers=["Retry-After", "X-Request-ID"],
+        ),
+        Middleware(ErrorMiddleware, doors=DOORS, dev=settings.dev_mode),
+        Middleware(AuthMiddleware, keys=server.keys),
+        Middleware(
+            LimitsMiddleware,
+            settings=settings,
+            rate_limiter=server.rate_limiter,
+            body_timeout_seconds=options.body_timeout_seconds,
+            max_header_bytes=options.max_header_bytes,
+        ),
+    ]
+
+
+def _routers(server: _Server) -> list[APIRouter]:
+    options = server.options
+    health = HealthChecker(
+        server.engine,
+        probe_timeout_seconds=options.probe_timeout_seconds,
+        cache_seconds=options.health_cache_seconds,
+    )
+    return [
+        *(door.routes(server.service) for door in ANSWER_DOORS),
+        search.routes(server.engine),
+        feedback.routes(server.engine, server.metrics),
+        health_routes(health),
+        metrics_routes(server.metrics),
+        token_routes(server.keys),
+        assets.routes(),
+        reference.routes(),
+    ]
+
+
+def _lifespan(server: _Server) -> Callable[[FastAPI], AbstractAsyncContextManager[None]]:
+    @asynccontextmanager
+    async def lifespan(_app: FastAPI) -> AsyncIterator[None]:
+        cleaner = asyncio.create_task(clean_up_periodically(server.engine))
+        yield
+        cleaner.cancel()
+        await asyncio.gather(cleaner, return_exceptions=True)
+        await server.streams.close()
+        await server.mcp.close()
+        if server.rate_limiter is not None:
+            await server.rate_limiter.close()
+        await server.engine.close()
+        await asyncio.to_thread(server.end_tracing)
+
+    return lifespan
+
+
+def _exception_handlers(settings: Settings, api_routes: list[APIRoute]) -> dict[int | type[Exception], Any]:
+    """For the errors that FastAPI would answer itself."""
+
+    async def handle(request: Request, error: Exception) -> Response:
+        if _is_unknown_api_path(api_routes, request):
+            request.scope.pop("route", None)  # the page route, whose errors are HTML
             error = HTTPException(HTTPStatus.NOT_FOUND)
-        response = answer(request, error, DOORS, dev=settings.dev_mode)
-        if response.status_code == HTTPStatus.METHOD_NOT_ALLOWED and (methods := _methods(known, request)):
+        response = error_response(request, error, DOORS, dev=settings.dev_mode)
+        if response.status_code == HTTPStatus.METHOD_NOT_ALLOWED and (methods := _methods(api_routes, request)):
             response.headers["Allow"] = methods
         return response
 
-    app.add_exception_handler(RequestValidationError, told)
-    app.add_exception_handler(HTTPException, told)
-    app.add_middleware(Limits, settings=settings, rate=rate)
-    app.add_middleware(Access, keys=keys)
-    app.add_middleware(Catching, doors=DOORS, dev=settings.dev_mode)
-    app.add_middleware(
-        CORSMiddleware,
-        allow_origins=origins,
-        allow_methods=["GET", "POST", "DELETE"],
-        allow_headers=_ALLOWED.split(),
-        expose_headers=["Retry-After", "X-Request-ID"],
-    )
-    app.add_middleware(Serving, metrics=metrics, span=span)
-    if settings.trusted_proxies:
-        app.add_middleware(ProxyHeadersMiddleware, trusted_hosts=settings.trusted_proxies)
+    return {RequestValidationError: handle, HTTPException: handle}
 
 
-def _page_routes(app: FastAPI, engine: Engine, known: list[APIRoute]) -> None:
+def _add_pages(app: FastAPI, engine: Engine, api_routes: list[APIRoute]) -> None:
     @app.get("/", response_class=HTMLResponse, include_in_schema=False)
     async def home(q: str = "") -> str:
-        """Ask on a page, and see the table of contents."""
-        found = await pipeline.ask(engine, Question(q)) if q.strip() else None
+        """A form to ask the book, and its table of contents."""
+        answer = await pipeline.ask(engine, Question(q)) if q.strip() else None
         contents, front = await asyncio.to_thread(_at_path, engine, "")
-        return ask_page(contents, q, found, front)
+        return ask_page(contents, q, answer, front)
 
     @app.get("/{path:path}", response_class=HTMLResponse, include_in_schema=False)
     async def page(path: str, request: Request) -> HTMLResponse:
-        """A page of the book, at the path of its address."""
-        if _methods(known, request):
-            request.scope.pop("route")  # whose errors are pages
+        """A page of the book, at the path of its URL."""
+        if _methods(api_routes, request):
+            request.scope.pop("route")  # this route, whose errors are HTML
             raise HTTPException(HTTPStatus.METHOD_NOT_ALLOWED)
         contents, document = await asyncio.to_thread(_at_path, engine, path)
-        if document is None and _is_unknown(known, request):
+        if document is None and _is_unknown_api_path(api_routes, request):
             raise HTTPException(HTTPStatus.NOT_FOUND)
         return HTMLResponse(book_page(document, contents)) if document else HTMLResponse(missing_page(), 404)
 
 
-def _methods(known: list[APIRoute], request: Request) -> str:
-    """The methods of the routes that have this path."""
+def _methods(api_routes: list[APIRoute], request: Request) -> str:
+    """The methods of the API routes at this path, for the Allow header."""
     path = request.url.path
-    return ", ".join(sorted({m for route in known if route.path_regex.match(path) for m in route.methods or ()}))
+    return ", ".join(sorted({m for route in api_routes if route.path_regex.match(path) for m in route.methods or ()}))
 
 
-def _is_unknown(known: list[APIRoute], request: Request) -> bool:
-    """Whether a path belongs to a door that has no such route: a program asks, and is not told with a page."""
-    return door_of(request.url.path, DOORS) is not PLAIN and not _methods(known, request)
+def _is_unknown_api_path(api_routes: list[APIRoute], request: Request) -> bool:
+    """Whether a path is below a door but matches none of its routes: then the error is JSON, not a page."""
+    return door_for(request.url.path, DOORS) is not DEFAULT_DOOR and not _methods(api_routes, request)
 
 
-def _at_path(engine: Engine, path: str) -> tuple[Sequence[Entry], Document | None]:
+def _at_path(engine: Engine, path: str) -> tuple[Sequence[ContentsEntry], Document | None]:
     """The table of contents, and the page at a path."""
     documents = engine.generation().documents
     contents = documents.contents()
-    here = [entry for entry in contents if unquote(urlsplit(entry.url).path).strip("/") == path.strip("/")]
-    return contents, documents.get(here[0].document_id) if here else None
+    matches = [entry for entry in contents if unquote(urlsplit(entry.url).path).strip("/") == path.strip("/")]
+    return contents, documents.get(matches[0].document_id) if matches else None

@@ -1,7 +1,8 @@
-"""What went wrong, as a value that every door tells in its own shape; one table from error class to status."""
+"""Errors as HTTP problems: one table from error class to status and code; each door renders them in its own shape."""
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Any
@@ -9,33 +10,33 @@ from typing import Any
 from glossator.core.errors import (
     BadInput,
     ConversationBusy,
+    ConversationChanged,
+    EmbeddingModelUnavailable,
     Forbidden,
     GlossatorError,
-    IndexDamaged,
+    IdempotencyKeyReused,
+    IndexCorrupted,
     IndexMismatch,
-    IndexProblem,
-    LanguageModelDown,
-    ModelProblem,
-    NoIndex,
+    IndexNotFound,
+    IndexUnavailable,
+    InvalidSessionId,
+    LanguageModelUnavailable,
     QuestionError,
     ReceiptNotFound,
-    RecordsProblem,
-    RequestKeyReused,
-    SessionIdError,
+    RecordsError,
     SessionNotFound,
     SettingsError,
-    StorageProblem,
-    TurnLost,
+    StorageError,
     Unauthorized,
 )
 
-_LATER = "Something that this needs is not available now. Try again."
+_TRY_LATER = "A required service is temporarily unavailable. Try again later."
 _REBUILD = "Run `glossator ingest` again."
 
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """An error as it is answered; `details` are for developers, and sent to nobody else."""
+    """An error to send to a client; `details` are sent in development mode only."""
 
     status: int
     code: str
@@ -47,21 +48,21 @@ class Problem:
 
     @property
     def name(self) -> str:
-        """The code as the doors write it that have names in place of codes."""
+        """The lower-case name that some doors send instead of the code."""
         return _NAMES.get(self.code, self.code.lower())
 
 
 @dataclass(frozen=True, slots=True)
-class _Kind:
+class _ProblemType:
     status: int
     code: str
-    public: str = ""
-    """What is told in place of the error's own words, where those may hold a path or an address."""
+    public_message: str = ""
+    """Replaces the error's own message where that may contain a path or an address."""
     retry_after: int | None = None
 
 
-class Refused(GlossatorError):
-    """A request that is not even looked at."""
+class RequestRejected(GlossatorError):
+    """A request that is rejected before it is processed."""
 
     def __init__(
         self, status: HTTPStatus, code: str, message: str, remedy: str = "", retry_after: int | None = None
@@ -70,81 +71,90 @@ class Refused(GlossatorError):
         self.status, self.code, self.retry_after = status, code, retry_after
 
 
-VALIDATION = "VALIDATION_ERROR"
+VALIDATION_ERROR = "VALIDATION_ERROR"
+INTERNAL_ERROR = "INTERNAL_ERROR"
+_INTERNAL_MESSAGE = "Something went wrong."
 _NAMES = {"QDRANT_UNAVAILABLE": "retrieval_error", "GEMINI_UNAVAILABLE": "generation_error"}
-_KINDS: dict[type[GlossatorError], _Kind] = {
-    SettingsError: _Kind(500, "INTERNAL_ERROR", "Something went wrong."),
-    QuestionError: _Kind(400, VALIDATION),
-    SessionIdError: _Kind(400, "INVALID_SESSION_ID"),
-    BadInput: _Kind(400, VALIDATION),
-    Unauthorized: _Kind(401, "UNAUTHORIZED"),
-    Forbidden: _Kind(403, "FORBIDDEN"),
-    SessionNotFound: _Kind(404, "SESSION_NOT_FOUND"),
-    ReceiptNotFound: _Kind(404, "RECEIPT_NOT_FOUND"),
-    RequestKeyReused: _Kind(409, "IDEMPOTENCY_KEY_REUSED"),
-    TurnLost: _Kind(409, "CONVERSATION_CHANGED"),
-    ConversationBusy: _Kind(429, "CONVERSATION_BUSY", "", 2),
-    NoIndex: _Kind(
+_PROBLEM_TYPES: dict[type[GlossatorError], _ProblemType] = {
+    SettingsError: _ProblemType(500, INTERNAL_ERROR, _INTERNAL_MESSAGE),
+    QuestionError: _ProblemType(400, VALIDATION_ERROR),
+    InvalidSessionId: _ProblemType(400, "INVALID_SESSION_ID"),
+    BadInput: _ProblemType(400, VALIDATION_ERROR),
+    Unauthorized: _ProblemType(401, "UNAUTHORIZED"),
+    Forbidden: _ProblemType(403, "FORBIDDEN"),
+    SessionNotFound: _ProblemType(404, "SESSION_NOT_FOUND"),
+    ReceiptNotFound: _ProblemType(404, "RECEIPT_NOT_FOUND"),
+    IdempotencyKeyReused: _ProblemType(409, "IDEMPOTENCY_KEY_REUSED"),
+    ConversationChanged: _ProblemType(409, "CONVERSATION_CHANGED"),
+    ConversationBusy: _ProblemType(429, "CONVERSATION_BUSY", "", 2),
+    IndexNotFound: _ProblemType(
         503, "QDRANT_UNAVAILABLE", "Nothing has been ingested yet. Run `glossator ingest FOLDER` first.", 30
     ),
-    IndexMismatch: _Kind(
-        503, "QDRANT_UNAVAILABLE", f"The index was made by another version or embedding model. {_REBUILD}", 30
+    IndexMismatch: _ProblemType(
+        503, "QDRANT_UNAVAILABLE", f"The index was built by a different version or embedding model. {_REBUILD}", 30
     ),
-    IndexDamaged: _Kind(503, "QDRANT_UNAVAILABLE", f"The index cannot be read. {_REBUILD}", 30),
-    IndexProblem: _Kind(503, "QDRANT_UNAVAILABLE", _LATER, 5),
-    LanguageModelDown: _Kind(503, "GEMINI_UNAVAILABLE", _LATER, 5),
-    ModelProblem: _Kind(503, "SERVICE_UNAVAILABLE", _LATER, 5),
-    RecordsProblem: _Kind(503, "SERVICE_UNAVAILABLE", _LATER, 5),
-    StorageProblem: _Kind(503, "SERVICE_UNAVAILABLE", _LATER, 30),
-    GlossatorError: _Kind(500, "INTERNAL_ERROR", "Something went wrong."),
+    IndexCorrupted: _ProblemType(503, "QDRANT_UNAVAILABLE", f"The index cannot be read. {_REBUILD}", 30),
+    IndexUnavailable: _ProblemType(503, "QDRANT_UNAVAILABLE", _TRY_LATER, 5),
+    LanguageModelUnavailable: _ProblemType(503, "GEMINI_UNAVAILABLE", _TRY_LATER, 5),
+    EmbeddingModelUnavailable: _ProblemType(503, "SERVICE_UNAVAILABLE", _TRY_LATER, 5),
+    RecordsError: _ProblemType(503, "SERVICE_UNAVAILABLE", _TRY_LATER, 5),
+    StorageError: _ProblemType(503, "SERVICE_UNAVAILABLE", _TRY_LATER, 30),
+    GlossatorError: _ProblemType(500, INTERNAL_ERROR, _INTERNAL_MESSAGE),
 }
 STATUSES = (400, 401, 403, 404, 405, 408, 409, 413, 415, 429, 431, 500, 503, 504)
 
 
-def problem_of(error: Exception) -> Problem:
-    """The answer to an error of any kind."""
-    if isinstance(error, Refused):
+def problem_from(error: Exception) -> Problem:
+    """The problem that an exception is reported as."""
+    if isinstance(error, RequestRejected):
         return Problem(error.status, error.code, str(error), retry_after=error.retry_after)
     if not isinstance(error, GlossatorError):
-        return Problem(500, "INTERNAL_ERROR", "Something went wrong.", details=type(error).__name__)
-    kind = next(_KINDS[cls] for cls in type(error).__mro__ if cls in _KINDS)
-    details = f"{type(error).__name__}: {error}" if kind.public else None
-    return Problem(kind.status, kind.code, kind.public or str(error), details=details, retry_after=kind.retry_after)
+        return Problem(500, INTERNAL_ERROR, _INTERNAL_MESSAGE, details=type(error).__name__)
+    problem_type = next(_PROBLEM_TYPES[cls] for cls in type(error).__mro__ if cls in _PROBLEM_TYPES)
+    details = f"{type(error).__name__}: {error}" if problem_type.public_message else None
+    return Problem(
+        problem_type.status,
+        problem_type.code,
+        problem_type.public_message or str(error),
+        details=details,
+        retry_after=problem_type.retry_after,
+    )
 
 
-_REFUSED = (
-    (404, "NOT_FOUND", "no such page or model"),
-    (405, "METHOD_NOT_ALLOWED", "another method; `Allow` names those there are"),
-    (408, "REQUEST_TIMEOUT", "the body did not come in time"),
-    (409, "STREAM_LOST", "a stream cannot go on where it stopped (as an event)"),
-    (413, "PAYLOAD_TOO_LARGE", "the body is too large"),
-    (415, "UNSUPPORTED_MEDIA_TYPE", "the body is not sent as JSON"),
-    (429, "RATE_LIMITED", "too many requests of one client"),
+_OTHER_PROBLEMS = (
+    (404, "NOT_FOUND", "no such route or model"),
+    (405, "METHOD_NOT_ALLOWED", "the route does not support this method; the `Allow` header lists those it does"),
+    (408, "REQUEST_TIMEOUT", "the request body did not arrive in time"),
+    (409, "STREAM_LOST", "a stream cannot be resumed (sent as an event)"),
+    (413, "PAYLOAD_TOO_LARGE", "the request body is too large"),
+    (415, "UNSUPPORTED_MEDIA_TYPE", "the request body is not sent as JSON"),
+    (429, "RATE_LIMITED", "too many requests from one client"),
     (429, "OVERLOADED", "too many requests at once"),
-    (500, "INTERNAL_ERROR", "a fault of ours"),
+    (500, INTERNAL_ERROR, "a bug or misconfiguration of the server"),
+    (501, "NOT_IMPLEMENTED", "an optional feature is not installed on this server"),
     (504, "TIMEOUT", "the request took too long"),
 )
 
 
-def kinds() -> list[tuple[int, str, str]]:
-    """Every status with its code and when it comes, for the docs."""
-    own = [(kind.status, kind.code, " ".join((cls.__doc__ or "").split())) for cls, kind in _KINDS.items()]
-    known = sorted({(status, code): when for status, code, when in [*own, *_REFUSED]}.items())
-    return [(status, code, when.rstrip(".")) for (status, code), when in known]
+def error_table() -> list[tuple[int, str, str]]:
+    """Every status with its code and its cause, for the docs."""
+    rows = [(each.status, each.code, " ".join((cls.__doc__ or "").split())) for cls, each in _PROBLEM_TYPES.items()]
+    known = sorted({(status, code): cause for status, code, cause in [*rows, *_OTHER_PROBLEMS]}.items())
+    return [(status, code, cause.rstrip(".")) for (status, code), cause in known]
 
 
 def http_problem(status: int) -> Problem:
-    """An error of HTTP itself: no such page, no such method."""
-    known = HTTPStatus(status)
-    code = VALIDATION if status == HTTPStatus.BAD_REQUEST else known.phrase.upper().replace(" ", "_").replace("-", "_")
-    return Problem(status, code, f"{known.phrase}.")
+    """An error of HTTP itself: unknown route, unsupported method."""
+    phrase = HTTPStatus(status).phrase
+    code = VALIDATION_ERROR if status == HTTPStatus.BAD_REQUEST else re.sub(r"[ -]", "_", phrase.upper())
+    return Problem(status, code, f"{phrase}.")
 
 
-def invalid(errors: list[Any], codes: dict[tuple[str, str], str]) -> Problem:
-    """A body or query that breaks its model; `codes` name what a door has a code for, by field and kind of error."""
+def validation_problem(errors: list[Any], codes: dict[tuple[str, str], str]) -> Problem:
+    """A body or query that does not match its model; `codes` are a door's own codes, by field and error type."""
     first = errors[0]
-    place = [str(part) for part in first["loc"][1:]]
-    field = place[0] if place else ""
-    code = codes.get((field, str(first["type"])), codes.get((field, ""), VALIDATION))
-    words = str(first["msg"]).removeprefix("Value error, ").removeprefix("Assertion failed, ")
-    return Problem(400, code, f"{'.'.join(place)}: {words}" if place else words)
+    path = [str(part) for part in first["loc"][1:]]
+    field = path[0] if path else ""
+    code = codes.get((field, str(first["type"])), codes.get((field, ""), VALIDATION_ERROR))
+    message = str(first["msg"]).removeprefix("Value error, ").removeprefix("Assertion failed, ")
+    return Problem(400, code, f"{'.'.join(path)}: {message}" if path else message)

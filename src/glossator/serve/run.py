@@ -6,41 +6,41 @@ import os
 import shutil
 import sys
 import tempfile
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from threading import Thread
 from typing import TYPE_CHECKING
 
 from glossator.core.settings import Settings
+from glossator.core.validation import is_loopback
 from glossator.pipeline.wiring import Engine, wire
-from glossator.serve.auth.keys import KEYS_FILE, KeyRing
-from glossator.serve.middleware.limits import is_loopback
+from glossator.serve.auth.keys import KEYS_FILE, KeyStore
+from glossator.serve.middleware.limits import MAX_HEADER_BYTES
 from glossator.serve.ops.logs import log_config
-from glossator.serve.ops.metrics import SHARED
+from glossator.serve.ops.metrics import MULTIPROCESS_DIR_VARIABLE
 
 if TYPE_CHECKING:
     import uvicorn
     from fastapi import FastAPI
 
-CLOSING_SECONDS = 10.0
-"""Beyond the time of a request, for streams to end when the server is stopped."""
+HTTP_PROTOCOL = "glossator.serve.middleware.http_protocol:TimeoutProtocol"
+_SHUTDOWN_GRACE_SECONDS = 10.0
+"""On top of the request timeout, for streams to end when the server is stopped."""
 
 
 def run_server(settings: Settings, workers: int, *, quiet: bool) -> None:
-    """Serve until stopped; several workers read the same index side by side."""
+    """Serve until stopped; several workers share one index."""
     import uvicorn
 
-    # What is wrong with the settings, the keys or the model is said here once, not by every worker.
+    # Invalid settings, keys or models are reported here once, not by every worker.
     engine = wire(settings)
-    if KeyRing(settings.data_dir / KEYS_FILE).is_open and not is_loopback(settings.host):
-        _warn(settings.host)
+    if KeyStore(settings.data_dir / KEYS_FILE).is_open and not is_loopback(settings.host):
+        _warn_open_server(settings.host)
     os.environ["GLOSSATOR_DATA_DIR"] = str(settings.data_dir)
     os.environ["GLOSSATOR_HOST"] = settings.host
-    counts = tempfile.mkdtemp(prefix="glossator-counts-") if workers > 1 else None
-    if counts:
-        os.environ[SHARED] = counts
-    try:
+    with _shared_metrics(workers):
         config = uvicorn.Config(
-            _alone(settings, engine) if workers == 1 else "glossator.serve.app:create_app",
+            _single_process_app(settings, engine) if workers == 1 else "glossator.serve.app:create_app",
             factory=workers > 1,
             host=settings.host,
             port=settings.port,
@@ -49,28 +49,41 @@ def run_server(settings: Settings, workers: int, *, quiet: bool) -> None:
             access_log=False,
             server_header=False,
             proxy_headers=False,
-            http="glossator.serve.middleware.http_protocol:PatientProtocol",
+            http=HTTP_PROTOCOL,
+            h11_max_incomplete_event_size=MAX_HEADER_BYTES,
             ws="none",
-            timeout_graceful_shutdown=round(settings.request_seconds + CLOSING_SECONDS),
+            timeout_graceful_shutdown=round(settings.request_seconds + _SHUTDOWN_GRACE_SECONDS),
         )
-        _serve(config)
-    except SystemExit as stop:
-        # It has said why (a port in use, say), but its exit codes are not ours.
-        raise SystemExit(1 if stop.code else 0) from None
+        try:
+            _serve(config)
+        except SystemExit as stop:
+            # uvicorn has logged the reason, such as a port in use, but its exit codes are not ours.
+            raise SystemExit(1 if stop.code else 0) from None
+
+
+@contextmanager
+def _shared_metrics(workers: int) -> Iterator[None]:
+    """A temporary folder where several workers share their metrics."""
+    if workers == 1:
+        yield
+        return
+    folder = tempfile.mkdtemp(prefix="glossator-counts-")
+    os.environ[MULTIPROCESS_DIR_VARIABLE] = folder
+    try:
+        yield
     finally:
-        if counts:
-            shutil.rmtree(counts, ignore_errors=True)
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _serve(config: uvicorn.Config) -> None:
-    """Serve alone, or with workers: when they are to end, nobody waits at a door that none of them opens."""
     import uvicorn
     from uvicorn.supervisors import Multiprocess
 
     class Workers(Multiprocess):
         def terminate_all(self) -> None:
-            for listening in self.sockets:
-                listening.close()
+            """Close the sockets first: a client must be refused, not left waiting for workers that are gone."""
+            for listener in self.sockets:
+                listener.close()
             super().terminate_all()
 
     if config.workers > 1:
@@ -83,18 +96,19 @@ def _serve(config: uvicorn.Config) -> None:
         raise SystemExit(1)
 
 
-def _alone(settings: Settings, engine: Engine) -> FastAPI:
-    """The application of the only process; its model is opened while the rest is imported."""
-    Thread(target=engine.warm, daemon=True).start()
+def _single_process_app(settings: Settings, engine: Engine) -> FastAPI:
+    """The application without workers; its models are loaded while the rest is imported."""
+    Thread(target=engine.warm_up, daemon=True).start()
     from glossator.serve.app import create_app
 
     return create_app(settings, engine)
 
 
-def _warn(host: str) -> None:
-    """An open server beyond this machine is a decision that should be taken knowingly."""
+def _warn_open_server(host: str) -> None:
+    """Opening a server without keys to the network should be a conscious decision."""
     line = "!" * 78
     sys.stderr.write(
-        f"{line}\nListening on {host}: everybody who can reach this address may ask, read every conversation\n"
-        f"whose id they know, and delete it. Make a key first: glossator keys create NAME --scope admin\n{line}\n"
+        f"{line}\nListening on {host} without API keys: anyone who can reach this address can ask questions,\n"
+        f"and read or delete every conversation whose id they know.\n"
+        f"Create a key first: glossator keys create NAME --scope admin\n{line}\n"
     )

@@ -1,1 +1,1 @@
-"""Where an index lives: generations on disk, vectors in Qdrant Edge, documents in SQLite."""
+"""Storage: the index (generations on disk, vectors in Qdrant Edge) and the records (SQLite or Postgres)."""

@@ -1,1 +1,1 @@
-"""Verification: does a passage support a sentence, and the gate that shows only what is supported."""
+"""Checks whether passages support a sentence, and lets only supported sentences of a draft through."""

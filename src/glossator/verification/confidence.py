@@ -1,4 +1,4 @@
-"""How sure an answer is, from what retrieval and the checks found."""
+"""The confidence of an answer."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 
 def confidence(relevance: float, scores: Sequence[float], withheld: int) -> float:
-    """Relevance of the passages, times the mean score of what is shown, times the share of the draft that is shown.
+    """Relevance of the passages, times the mean score of the shown sentences, times the share that is shown.
 
-    It grows with the relevance and with every score, and falls with every sentence that had to be withheld.
+    It rises with the relevance and with every score, and falls with every withheld sentence.
     """
     if not scores:
         return 0.0
-    kept = len(scores) / (len(scores) + withheld)
-    return round(max(0.0, min(1.0, relevance)) * (sum(scores) / len(scores)) * kept, 4)
+    shown_share = len(scores) / (len(scores) + withheld)
+    return round(max(0.0, min(1.0, relevance)) * (sum(scores) / len(scores)) * shown_share, 4)

@@ -1,4 +1,4 @@
-"""The gate: a draft goes in as it arrives; only what was checked comes out, with numbers that count real sources."""
+"""The gate: checks a draft while it streams and lets only supported sentences through, with renumbered citations."""
 
 from __future__ import annotations
 
@@ -9,41 +9,41 @@ from dataclasses import replace
 from glossator.core.answers import CheckedDraft, Evidence, Policy, Sentence, Status, UnsupportedClaim, Verdict
 from glossator.core.thresholds import SHOWN
 from glossator.core.types import Passage
-from glossator.verification.claims.split import Kind, Piece, Splitter
-from glossator.verification.judge import Prepared, Verifier
-from glossator.verification.sanitize import clean, is_chat, is_layout, layout_of, presentable
+from glossator.verification.claims.split import DraftSplitter, Segment, SegmentKind
+from glossator.verification.judge import PreparedPassages, Verifier, unsupported
+from glossator.verification.sanitize import is_rule, is_small_talk, safe_markdown, safe_prefix, sanitize
 
 MAX_CLAIMS = 400
-"""Claims of one draft that are judged; whatever comes after them is withheld."""
+"""Per draft. Later claims are withheld without a check."""
 
 UNVERIFIED = "[unverified]"
-UNSURE = "the passages come near to this, but not near enough to be sure"
-HIDDEN = "holds signs or markup that could hide words"
-UNCITED = "cites no source, and none of the passages says it"
-TOO_MANY = "comes after the first few hundred claims of the draft"
-TOO_LATE = "could not be checked in time"
-_HALVES = re.compile("[\ud800-\udfff]")
+NOT_CLOSE_ENOUGH = "close to a passage, but not close enough to count as supported"
+HIDDEN_CONTENT = "contains hidden or misleading characters or markup"
+UNCITED = "has no citation and is not supported by any passage"
+TOO_MANY_CLAIMS = f"not checked: only the first {MAX_CLAIMS} claims of a draft are checked"
+DEADLINE_EXCEEDED = "could not be checked before the deadline"
+_SURROGATES = re.compile("[\ud800-\udfff]")
 _MARKER = re.compile(r"[^\s].*$", re.DOTALL)
 
 
 class Gate:
-    """One draft on its way out; what `feed` and `finish` return may be shown at once and is never taken back."""
+    """Checks one draft; what `feed` and `finish` return can be shown at once and is never withdrawn."""
 
     def __init__(
         self,
         verifier: Verifier,
-        prepared: Prepared,
+        prepared: PreparedPassages,
         policy: Policy = Policy.STRICT,
-        is_over: Callable[[], bool] = lambda: False,
+        is_expired: Callable[[], bool] = lambda: False,
     ) -> None:
         self._verifier, self._prepared, self._policy = verifier, prepared, policy
-        self._is_over = is_over
-        self._splitter = Splitter()
-        self._waiting: list[Piece] = []
+        self._is_expired = is_expired
+        self._splitter = DraftSplitter()
+        self._pending: list[Segment] = []
         self._space = self._marker = ""
-        self._breaks = 0
+        self._newlines = 0
         self._judged = 0
-        self._shown: list[str] = []
+        self._output: list[str] = []
         self._numbers: dict[tuple[int, int, int], int] = {}
         self.evidence: list[Evidence] = []
         self.sentences: list[Sentence] = []
@@ -51,162 +51,165 @@ class Gate:
 
     @property
     def checked(self) -> CheckedDraft:
-        """All that was let through, and all that was found."""
-        return CheckedDraft("".join(self._shown), tuple(self.sentences), tuple(self.evidence), tuple(self.withheld))
+        """The result so far: the text let through, its sentences and evidence, and the unsupported claims."""
+        return CheckedDraft("".join(self._output), tuple(self.sentences), tuple(self.evidence), tuple(self.withheld))
 
     def feed(self, text: str) -> str:
-        """More of the draft; what may be shown because of it."""
-        whole = _HALVES.sub("\ufffd", text)
-        return "".join(self._pass(piece) for piece in self._splitter.feed(whole))
+        """Add text to the draft; returns the text that can be shown now."""
+        whole = _SURROGATES.sub("\ufffd", text)
+        return "".join(self._process(segment) for segment in self._splitter.feed(whole))
 
     def finish(self) -> str:
-        """The end of the draft; what may still be shown."""
-        rest = "".join(self._pass(piece) for piece in self._splitter.finish())
-        closing = [
-            piece for piece in self._waiting if piece.kind is Kind.ASIDE and not piece.text.endswith((":", "："))
-        ]
-        self._waiting = []
-        return rest + ("".join(self._show(piece, "") for piece in closing) if self.sentences else "")
+        """End the draft; returns the rest of the text that can be shown."""
+        rest = "".join(self._process(segment) for segment in self._splitter.finish())
+        closing = [s for s in self._pending if s.kind is SegmentKind.ASIDE and not _is_lead_in(s)]
+        self._pending = []
+        return rest + ("".join(self._show(segment, "") for segment in closing) if self.sentences else "")
 
     def add(self, passages: Sequence[Passage]) -> None:
-        """Passages that the draft may cite from now on."""
+        """Add passages that the draft can cite from now on."""
         self._prepared.add(passages)
 
     def resume(self) -> None:
-        """Another draft follows, as a new paragraph."""
-        self._splitter = Splitter()
-        self._breaks = 2
+        """Start another draft, as a new paragraph."""
+        self._splitter = DraftSplitter()
+        self._newlines = 2
 
-    def _pass(self, piece: Piece) -> str:
-        """What a piece adds: headings and words of courtesy wait for a claim that follows them."""
-        if piece.kind in (Kind.CLAIM, Kind.CODE):
-            return self._check(piece)
-        if piece.kind is Kind.HEADING:
-            self._waiting = [p for p in self._waiting if p.kind is Kind.HEADING and _level(p) < _level(piece)]
-            if not self._verifier.is_title(piece.text, self._prepared):
-                return "" if self._policy is Policy.STRICT else self._check(piece)
-        elif not (is_layout(piece) if piece.kind is Kind.SPACE else is_chat(piece.text)):
+    def _process(self, segment: Segment) -> str:
+        """The text that a segment lets through; headings and asides are held until a claim after them is supported."""
+        if segment.kind in (SegmentKind.CLAIM, SegmentKind.CODE):
+            return self._check(segment)
+        if segment.kind is SegmentKind.HEADING:
+            level = _heading_level(segment)
+            self._pending = [s for s in self._pending if s.kind is SegmentKind.HEADING and _heading_level(s) < level]
+            if not self._verifier.is_title(segment.text, self._prepared):
+                return "" if self._policy is Policy.STRICT else self._check(segment)
+        elif not (is_rule(segment) if segment.kind is SegmentKind.SPACE else is_small_talk(segment.text)):
             return ""
-        self._waiting.append(piece)
+        self._pending.append(segment)
         return ""
 
-    def _check(self, piece: Piece) -> str:
-        """Judge what would be shown, and show it if it stands."""
-        shown = presentable(piece)
-        if not piece.text or shown is None:
-            self._withhold(piece, Verdict(Status.UNSUPPORTED, False, 0.0, None, (HIDDEN,)))
+    def _check(self, segment: Segment) -> str:
+        """Judge a segment; returns its text if it can be shown."""
+        shown = safe_markdown(segment)
+        if not segment.text or shown is None:
+            self._withhold(segment, unsupported(HIDDEN_CONTENT))
             return ""
-        verdict = self._judge(piece)
+        verdict = self._judge(segment)
         if verdict.supported and verdict.evidence:
-            number = self._number(verdict.evidence)
-            self.sentences.append(Sentence(clean(piece.text), (number,), verdict))
-            return self._release(piece, f" [{number}]")
-        self._withhold(piece, verdict)
+            number = self._citation_number(verdict.evidence)
+            self.sentences.append(Sentence(sanitize(segment.text), (number,), verdict))
+            return self._release(segment, f" [{number}]")
+        self._withhold(segment, verdict)
         if self._policy is Policy.STRICT:
             return ""
-        self.sentences.append(Sentence(clean(piece.text), (), verdict))
-        return self._release(piece, f" {UNVERIFIED}")
+        self.sentences.append(Sentence(sanitize(segment.text), (), verdict))
+        return self._release(segment, f" {UNVERIFIED}")
 
-    def _withhold(self, piece: Piece, verdict: Verdict) -> None:
-        """List a claim that is not supported; words that announced it are not shown either."""
-        if piece.text:
-            self.withheld.append(UnsupportedClaim(clean(piece.text), verdict))
-        if self._policy is Policy.STRICT or not piece.text:
-            self._waiting = [p for p in self._waiting if p.kind is not Kind.ASIDE or not p.text.endswith((":", "："))]
-            self._leave_out(piece)
+    def _withhold(self, segment: Segment, verdict: Verdict) -> None:
+        """Record an unsupported claim, and drop the lead-in that introduced it."""
+        if segment.text:
+            self.withheld.append(UnsupportedClaim(sanitize(segment.text), verdict))
+        if self._policy is Policy.STRICT or not segment.text:
+            self._pending = [s for s in self._pending if not _is_lead_in(s)]
+            self._skip(segment)
 
-    def _judge(self, piece: Piece) -> Verdict:
-        """Against the sources that the claim cites; if they do not say it, against all: a wrong number is repaired."""
+    def _judge(self, segment: Segment) -> Verdict:
+        """Judge against the cited passages, then if unsupported against all, which fixes wrong citations."""
         self._judged += 1
-        if self._judged > MAX_CLAIMS or self._is_over():
-            why = TOO_MANY if self._judged > MAX_CLAIMS else TOO_LATE
-            return Verdict(Status.UNSUPPORTED, False, 0.0, None, (why,))
-        judge = self._verifier.judge_code if piece.kind is Kind.CODE else self._verifier.judge
-        cited = [number for number in piece.citations if 1 <= number <= len(self._prepared.texts)]
-        verdict = self._strictly(piece, judge(piece.text, self._prepared, cited)) if cited else None
+        if self._judged > MAX_CLAIMS or self._is_expired():
+            return unsupported(TOO_MANY_CLAIMS if self._judged > MAX_CLAIMS else DEADLINE_EXCEEDED)
+        judge = self._verifier.judge_code if segment.kind is SegmentKind.CODE else self._verifier.judge
+        cited = [number for number in segment.citations if 1 <= number <= len(self._prepared.texts)]
+        verdict = self._apply_policy(segment, judge(segment.text, self._prepared, cited)) if cited else None
         if verdict is None or not verdict.supported:
-            anywhere = self._strictly(piece, judge(piece.text, self._prepared))
+            anywhere = self._apply_policy(segment, judge(segment.text, self._prepared))
             verdict = anywhere if anywhere.supported or verdict is None else verdict
         if not cited and verdict.status is Status.UNSUPPORTED:
             return replace(verdict, status=Status.UNCITED, reasons=(UNCITED, *verdict.reasons))
         return verdict
 
-    def _strictly(self, piece: Piece, verdict: Verdict) -> Verdict:
-        """The verdict by the bar of the policy; a few words that are no sentence must stand together in a passage."""
+    def _apply_policy(self, segment: Segment, verdict: Verdict) -> Verdict:
+        """Under the strict policy, require a higher score, and that fragments occur in a passage as a phrase."""
         if self._policy is Policy.FLAG or not verdict.supported:
             return verdict
-        if verdict.score >= SHOWN and not self._verifier.is_loose(piece.text, self._prepared):
+        if verdict.score >= SHOWN and not self._verifier.is_unmatched_fragment(segment.text, self._prepared):
             return verdict
-        return replace(verdict, status=Status.UNSUPPORTED, supported=False, reasons=(UNSURE,))
+        return replace(verdict, status=Status.UNSUPPORTED, supported=False, reasons=(NOT_CLOSE_ENOUGH,))
 
-    def _number(self, evidence: Evidence) -> int:
-        """Sources are numbered in the order in which they are first used."""
+    def _citation_number(self, evidence: Evidence) -> int:
+        """The number of a citation; evidence is numbered in order of first use."""
         key = (evidence.source, evidence.start, evidence.end)
         if key not in self._numbers:
             self._numbers[key] = len(self._numbers) + 1
             self.evidence.append(evidence)
         return self._numbers[key]
 
-    def _release(self, piece: Piece, mark: str) -> str:
-        before = "".join(self._show(waiting, "") for waiting in self._waiting)
-        self._waiting = []
-        return before + self._show(piece, mark)
+    def _release(self, segment: Segment, mark: str) -> str:
+        before = "".join(self._show(pending, "") for pending in self._pending)
+        self._pending = []
+        return before + self._show(segment, mark)
 
-    def _show(self, piece: Piece, mark: str) -> str:
-        """A piece in its layout; the layout of what was left out before it is not lost."""
-        if piece.kind is Kind.SPACE and not piece.raw.strip():
-            self._space += piece.raw
+    def _show(self, segment: Segment, mark: str) -> str:
+        """The text of a segment with its layout, including the layout kept from segments that were skipped."""
+        if segment.kind is SegmentKind.SPACE and not segment.raw.strip():
+            self._space += segment.raw
             return ""
-        body = piece.raw.strip() if piece.kind is Kind.SPACE else presentable(piece)
+        body = segment.raw.strip() if segment.kind is SegmentKind.SPACE else safe_markdown(segment)
         if body is None:
             return ""
-        if piece.kind is Kind.CODE and mark:
+        if segment.kind is SegmentKind.CODE and mark:
             mark = f"\n{mark.strip()}"
-        if piece.kind is Kind.SPACE:
-            self._space, self._breaks = "\n", 0
-        lead = "" if piece.kind is Kind.SPACE else layout_of(piece.lead)
-        shown = self._glue(lead) + body + mark + _row_end(piece.tail)
-        self._space = "\n" if piece.kind in (Kind.CODE, Kind.SPACE) else piece.tail.replace("|", "")
-        self._marker, self._breaks = "", 0
-        self._shown.append(shown)
+        if segment.kind is SegmentKind.SPACE:
+            self._space, self._newlines = "\n", 0
+        prefix = "" if segment.kind is SegmentKind.SPACE else safe_prefix(segment.prefix)
+        shown = self._separator(prefix) + body + mark + _cell_border(segment.suffix)
+        self._space = "\n" if segment.kind in (SegmentKind.CODE, SegmentKind.SPACE) else segment.suffix.replace("|", "")
+        self._marker, self._newlines = "", 0
+        self._output.append(shown)
         return shown
 
-    def _leave_out(self, piece: Piece) -> None:
-        """Keep the break and the list mark of a sentence that is not shown, for the next one in its place."""
-        self._breaks = max(self._breaks, (self._space + piece.lead).count("\n"))
-        self._space = piece.tail or self._space
-        self._marker = _mark_of(layout_of(piece.lead)) or ("" if "\n" in piece.lead else self._marker)
+    def _skip(self, segment: Segment) -> None:
+        """Keep the line breaks and list marker of a segment that is not shown for the next one."""
+        self._newlines = max(self._newlines, (self._space + segment.prefix).count("\n"))
+        self._space = segment.suffix or self._space
+        self._marker = _marker_of(safe_prefix(segment.prefix)) or ("" if "\n" in segment.prefix else self._marker)
 
-    def _glue(self, lead: str) -> str:
-        """White space and list mark between what was shown last and what comes now."""
-        space = self._space + lead
-        marker = _mark_of(lead) or ("" if "\n" in lead else self._marker)
-        if not self._shown:
+    def _separator(self, prefix: str) -> str:
+        """White space and list marker between the last segment shown and the next."""
+        space = self._space + prefix
+        marker = _marker_of(prefix) or ("" if "\n" in prefix else self._marker)
+        if not self._output:
             return marker
-        breaks = min(2, max(self._breaks, space.count("\n")))
-        if breaks:
-            return "\n" * breaks + marker
+        newlines = min(2, max(self._newlines, space.count("\n")))
+        if newlines:
+            return "\n" * newlines + marker
         return (" " if any(character.isspace() for character in space) else "") + marker
 
 
-def _level(heading: Piece) -> int:
-    """How deep a heading stands; a line in bold stands below them all, and the head of a table below that."""
-    mark = heading.lead.strip()
+def _is_lead_in(segment: Segment) -> bool:
+    """Whether a segment only introduces what follows ("Here are the steps:")."""
+    return segment.kind is SegmentKind.ASIDE and segment.text.endswith((":", "："))
+
+
+def _heading_level(heading: Segment) -> int:
+    """The level of a heading; a bold line ranks below all others, and a table header below that."""
+    mark = heading.prefix.strip()
     return len(mark) if mark.startswith("#") else 8 if "|" in heading.raw else 7
 
 
-def _mark_of(lead: str) -> str:
-    """A list mark, quote mark or cell border at the end of a lead, with its indentation."""
-    line = lead.rpartition("\n")[2]
+def _marker_of(prefix: str) -> str:
+    """The list marker, block quote or cell border at the end of a prefix, with its indentation."""
+    line = prefix.rpartition("\n")[2]
     return line if _MARKER.search(line) else ""
 
 
-def _row_end(tail: str) -> str:
-    return " |" if "|" in tail else ""
+def _cell_border(suffix: str) -> str:
+    return " |" if "|" in suffix else ""
 
 
-def check(verifier: Verifier, draft: str, prepared: Prepared, policy: Policy = Policy.STRICT) -> CheckedDraft:
-    """A whole draft at once."""
+def check(verifier: Verifier, draft: str, prepared: PreparedPassages, policy: Policy = Policy.STRICT) -> CheckedDraft:
+    """Check a complete draft."""
     gate = Gate(verifier, prepared, policy)
     gate.feed(draft)
     gate.finish()

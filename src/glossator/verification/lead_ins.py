@@ -1,4 +1,4 @@
-"""Words before a claim that are about the telling, not about the matter: "According to the book, …"."""
+"""Removes lead-ins that are not part of a claim: "According to the book, …"."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ _WORKS = {
     "de": "buch|text|quelle|abschnitt|dokumentation|handbuch|kapitel|autor",
     "es": "libro|texto|fuente|pasaje|documentación|manual|capítulo|autor|sección",
 }
-_LEADS = (
+_LEAD_INS = (
     rf"according to (?:the|this) (?:{_WORKS['en']})\b",
     rf"(?:the|this) (?:{_WORKS['en']}) (?:also )?(?:says?|states?|explains?|notes?|mentions|tells us) that\b",
     rf"as (?:the|this) (?:{_WORKS['en']}) (?:says|states|explains|notes|puts it)\b",
@@ -30,14 +30,14 @@ _LEADS = (
     r"(?:کتاب|متن|ماخذ) کے مطابق",
     r"(?:مختصر یہ کہ|مختصراً|دوسرے لفظوں میں|یاد رہے کہ|واضح رہے کہ)",
 )
-_LEAD = re.compile(rf"\s*(?:{'|'.join(_LEADS)})\s*[,،:.!]?\s*", re.IGNORECASE)
-_MOST = 3
+_LEAD_IN = re.compile(rf"\s*(?:{'|'.join(_LEAD_INS)})\s*[,،:.!]?\s*", re.IGNORECASE)
+_MAX_LEAD_INS = 3
 
 
-def without_lead(claim: str) -> str:
-    """The claim itself."""
-    for _ in range(_MOST):
-        found = _LEAD.match(claim)
+def strip_lead_in(claim: str) -> str:
+    """The claim without its lead-ins."""
+    for _ in range(_MAX_LEAD_INS):
+        found = _LEAD_IN.match(claim)
         if not found or len(claim) - found.end() < 2:
             break
         claim = claim[found.end() :]

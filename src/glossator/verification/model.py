@@ -1,4 +1,4 @@
-"""What differs between a claim and its source becomes one score, by weights that are a file."""
+"""A logistic model that turns the features of a comparison into a score."""
 
 from __future__ import annotations
 
@@ -7,96 +7,97 @@ import math
 from functools import lru_cache
 from importlib import resources
 
-_COUNTED = tuple(
+_COUNTS = tuple(
     """
     spliced number unit number_absent number_swapped opposite opposite_loose exchange negation_added negation_dropped
     modality_added modality_dropped modality_changed quantifier_added quantifier_dropped quantifier_changed moved
     replaced replaced_near replaced_known missing inserted
     """.split()
 )
-_HARD = tuple(
+_HARD_DIFFERENCES = tuple(
     """
     number unit number_absent negation_added negation_dropped modality_changed quantifier_changed opposite exchange
     """.split()
 )
-LIKENESS = tuple(
+VECTOR_FEATURES = tuple(
     """
     likeness likeness_low likeness_least likeness_anywhere likeness_anywhere_low replaced_unlike replaced_most_unlike
     """.split()
 )
-SPLICED = 0.7
-"""The most that a claim can score whose words the source keeps apart: it may be true, but no sentence says it."""
+MAX_SPLICED_SCORE = 0.7
+"""Limit for a claim whose words come from different clauses: it may be true, but no sentence says it."""
 
-_SYNONYM = 0.3
-"""How unlike two words in one place may be and still be synonyms."""
+_MAX_SYNONYM_DISTANCE = 0.3
+"""Two words further apart than this are not synonyms."""
 
 
-def score(found: dict[str, float]) -> float:
-    """Between 0 and 1; half is where support begins."""
-    weights = model()["tokens" if "likeness" in found else "words"]
-    logit = weights["bias"] + sum(weights.get(name, 0.0) * value for name, value in derive(found).items())
+def score(features: dict[str, float]) -> float:
+    """A score between 0 and 1; see `core.thresholds` for what counts as supported."""
+    weights = load_weights()["tokens" if "likeness" in features else "words"]
+    logit = weights["bias"] + sum(weights.get(name, 0.0) * value for name, value in derive_inputs(features).items())
     value = round(1 / (1 + math.exp(-max(-30.0, min(30.0, logit)))), 4)
-    return min(value, SPLICED) if found["spliced"] else value
+    return min(value, MAX_SPLICED_SCORE) if features["spliced"] else value
 
 
-def derive(found: dict[str, float]) -> dict[str, float]:
-    """The model's inputs. A difference weighs more the closer a claim follows its source.
+def derive_inputs(features: dict[str, float]) -> dict[str, float]:
+    """The inputs of the model. A difference weighs more, the closer a claim follows its source.
 
-    In a sentence that otherwise repeats the source, one changed word is a changed claim; in a free paraphrase it is one
-    of many. So every count comes twice: `_close` for the first, `_far` for the second.
+    In a sentence that otherwise repeats the source, one changed word changes the claim; in a free paraphrase it is one
+    of many. So every count is an input twice: `_close` for the first case, `_far` for the second.
     """
-    exchanged = found["exchange"] and found["coverage"] >= 0.999
-    aligned = 1.0 if exchanged else found["aligned"]  # the source's own words, two of them in each other's place
-    close = _between((aligned - 0.5) / 0.4)
-    near = _between((aligned - 0.7) / 0.2)
+    exchanged = features["exchange"] and features["coverage"] >= 0.999
+    aligned = 1.0 if exchanged else features["aligned"]  # the words of the source, two of them exchanged
+    close = _clamp((aligned - 0.5) / 0.4)
+    near = _clamp((aligned - 0.7) / 0.2)
     follows = float(aligned >= 0.75)
-    few = max(0.0, 4 - found["words"]) / 4
-    values = {name: found[name] for name in ("coverage", "coverage_anywhere", "aligned", "first_person")}
+    few = max(0.0, 4 - features["words"]) / 4
+    values = {name: features[name] for name in ("coverage", "coverage_anywhere", "aligned", "first_person")}
     values |= {
-        "absent": min(found["absent"], 4.0),
-        "absent_names": min(found["absent_names"], 3.0),
-        "longest_gap": min(found["longest_gap"], 4.0),
-        "inserted_run": min(found["inserted_run"], 5.0),
-        "share_missing": found["missing"] / max(1.0, found["words"]),
-        "thin": max(0.0, 0.6 - found["coverage"]),
-        "reused": min(found["reused"], 4.0),
-        "longer": min(found["longer"], 1.0),
-        "full": float(found["coverage"] >= 0.999),
+        "absent": min(features["absent"], 4.0),
+        "absent_names": min(features["absent_names"], 3.0),
+        "longest_gap": min(features["longest_gap"], 4.0),
+        "inserted_run": min(features["inserted_run"], 5.0),
+        "share_missing": features["missing"] / max(1.0, features["words"]),
+        "thin": max(0.0, 0.6 - features["coverage"]),
+        "reused": min(features["reused"], 4.0),
+        "longer": min(features["longer"], 1.0),
+        "full": float(features["coverage"] >= 0.999),
         "few": few,
-        "few_full": few * found["coverage"],
+        "few_full": few * features["coverage"],
         "close": close,
-        "one_missing": float(found["missing"] >= 1),
-        "elsewhere_near": near * min(2.0, found["missing"] - found["absent"]),
-        "replaced_any_near": near * min(2.0, found["replaced"] + found["replaced_near"] + found["replaced_known"]),
-        "swapped": follows * min(1.0, found["replaced_near"]),
-        "renamed": follows * min(1.0, found["replaced_names"]),
-        "spliced_near": near * min(2.0, found["spliced"]),
-        "hard_close": close * float(any(found[name] for name in _HARD)),
+        "one_missing": float(features["missing"] >= 1),
+        "elsewhere_near": near * min(2.0, features["missing"] - features["absent"]),
+        "replaced_any_near": near
+        * min(2.0, features["replaced"] + features["replaced_near"] + features["replaced_known"]),
+        "swapped": follows * min(1.0, features["replaced_near"]),
+        "renamed": follows * min(1.0, features["replaced_names"]),
+        "spliced_near": near * min(2.0, features["spliced"]),
+        "hard_close": close * float(any(features[name] for name in _HARD_DIFFERENCES)),
     }
-    for name in _COUNTED:
-        count = min(found[name], 2.0)
+    for name in _COUNTS:
+        count = min(features[name], 2.0)
         values |= {f"{name}_close": count * close, f"{name}_far": count * (1 - close)}
-    return values | (_by_tokens(found, close, near) if "likeness" in found else {})
+    return values | (_vector_inputs(features, close, near) if "likeness" in features else {})
 
 
-def _by_tokens(found: dict[str, float], close: float, near: float) -> dict[str, float]:
-    unlike = found["replaced_most_unlike"]
-    return {name: found[name] for name in LIKENESS} | {
+def _vector_inputs(features: dict[str, float], close: float, near: float) -> dict[str, float]:
+    unlike = features["replaced_most_unlike"]
+    return {name: features[name] for name in VECTOR_FEATURES} | {
         "unlike_close": unlike * close,
-        "low_close": found["likeness_low"] * close,
-        "least_close": found["likeness_least"] * close,
+        "low_close": features["likeness_low"] * close,
+        "least_close": features["likeness_least"] * close,
         "unlike_beyond": near * max(0.0, unlike - 0.27),
-        "no_synonym": near * float(unlike > _SYNONYM),
+        "no_synonym": near * float(unlike > _MAX_SYNONYM_DISTANCE),
     }
 
 
-def _between(value: float) -> float:
+def _clamp(value: float) -> float:
     return min(1.0, max(0.0, value))
 
 
 @lru_cache
-def model() -> dict[str, dict[str, float]]:
-    """The weights: made by bench/fit_verifier.py, never by hand."""
+def load_weights() -> dict[str, dict[str, float]]:
+    """The weights by feature name, written by bench/fit_verifier.py."""
     text = resources.files("glossator.verification").joinpath("weights.json").read_text("utf-8")
     weights: dict[str, dict[str, float]] = json.loads(text)
     return weights

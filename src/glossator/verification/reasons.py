@@ -1,36 +1,39 @@
-"""Differences between a claim and its source, in words that a reader understands."""
+"""Describes the differences between a claim and its source for a reader."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from glossator.verification.compare.alignment import Finding
+from glossator.verification.compare.difference import Difference
 
-_AGAINST = frozenset({"number", "unit", "negation", "modality", "quantifier", "opposite", "exchange"})
+_CONTRADICTING = frozenset({"number", "unit", "negation", "modality", "quantifier", "opposite", "exchange"})
 _ORDER = ("number", "unit", "negation", "opposite", "exchange", "modality", "quantifier", "replaced", "absent")
-MOST = 4
+MAX_REASONS = 4
 
 
-def contradicts(findings: Sequence[Finding]) -> bool:
-    """Whether the source says something else, rather than nothing: both sides are there to be compared."""
-    return any(f.kind in _AGAINST and (f.source or f.kind == "negation") for f in findings)
+def contradicts(differences: Sequence[Difference]) -> bool:
+    """Whether the source says something else, rather than nothing."""
+    return any(
+        difference.kind in _CONTRADICTING and (difference.source or difference.kind == "negation")
+        for difference in differences
+    )
 
 
-def reasons(findings: Sequence[Finding]) -> tuple[str, ...]:
-    """The differences that matter most, first."""
-    ranked = sorted(findings, key=lambda finding: _ORDER.index(finding.kind))
-    return tuple(dict.fromkeys(_reason(finding) for finding in ranked))[:MOST]
+def reasons(differences: Sequence[Difference]) -> tuple[str, ...]:
+    """The reasons for the most important differences, most important first."""
+    ranked = sorted(differences, key=lambda difference: _ORDER.index(difference.kind))
+    return tuple(dict.fromkeys(_reason(difference) for difference in ranked))[:MAX_REASONS]
 
 
-def _reason(f: Finding) -> str:
-    if f.kind == "exchange":
-        return f"puts “{f.claim}” and “{f.source}” the other way round than the source"
-    if f.kind == "absent":
-        return f"not in the source: {f.claim}"
-    if not f.source:
-        return f"says “{f.claim}”; the source does not"
-    if not f.claim:
-        return f"leaves out “{f.source}”, which the source says"
-    if f.kind in ("number", "unit"):
-        return f"says {f.claim}; the source says {f.source}"
-    return f"says “{f.claim}” where the source says “{f.source}”"
+def _reason(difference: Difference) -> str:
+    if difference.kind == "exchange":
+        return f"swaps “{difference.claim}” and “{difference.source}” compared with the source"
+    if difference.kind == "absent":
+        return f"not in the source: {difference.claim}"
+    if not difference.source:
+        return f"says “{difference.claim}”; the source does not"
+    if not difference.claim:
+        return f"omits “{difference.source}”, which is in the source"
+    if difference.kind in ("number", "unit"):
+        return f"says {difference.claim}; the source says {difference.source}"
+    return f"says “{difference.claim}” where the source says “{difference.source}”"

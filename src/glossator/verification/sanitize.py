@@ -1,25 +1,26 @@
-"""What of a draft may be shown: the words that were judged, in harmless layout, and nothing that hides among them."""
+"""Sanitizes a draft for display: only text that was judged, in safe layout, without hidden characters or markup."""
 
 from __future__ import annotations
 
 import re
 import unicodedata
 
-from glossator.verification.claims.citations import INVISIBLE, plain
-from glossator.verification.claims.segments import Kind, Piece
-from glossator.verification.reading.tokenizer import read
+from glossator.core.text.characters import INVISIBLE, JOINERS, VARIATION_SELECTORS
+from glossator.verification.claims.inline import plain_text
+from glossator.verification.claims.segments import Segment, SegmentKind
+from glossator.verification.reading.tokenizer import tokenize
 
-_UNSEEN = re.compile(f"[{INVISIBLE}\ufe00-\ufe0f\U000e0100-\U000e01ef]")
-_JOINERS = re.compile("(?<=[^\\W\\d_])[\u200c\u200d](?=[^\\W\\d_])")
+_HIDDEN = re.compile(f"[{INVISIBLE}{VARIATION_SELECTORS}]")
+_SPELLING_JOINER = re.compile(rf"(?<=[^\W\d_])[{JOINERS}](?=[^\W\d_])")
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029]")
 _LITERAL = re.compile(r"(`+)(?!`).+?(?<!`)\1(?!`)|\$[^$\n]+\$", re.DOTALL)
-_HIDES = re.compile(r"~~|<[A-Za-z/!?]|\]\s*[(\[:]|!\[|\[\^?\d|【|\w\*{1,3}\w[^*\n]*\*|&#?\w+;")
+_HIDING_MARKUP = re.compile(r"~~|<[A-Za-z/!?]|\]\s*[(\[:]|!\[|\[\^?\d|【|\w\*{1,3}\w[^*\n]*\*|&#?\w+;")
 _RULE = re.compile(r"[\s>|:*_=-]*")
-_LEAD = re.compile(r"\s*(?:>[ \t]?)*[ \t]*(?:[-*+•][ \t]+|\d{1,3}[.)][ \t]+|#{1,6}[ \t]+)?(?:\|[ \t]*)?")
+_PREFIX = re.compile(r"\s*(?:>[ \t]?)*[ \t]*(?:[-*+•][ \t]+|\d{1,3}[.)][ \t]+|#{1,6}[ \t]+)?(?:\|[ \t]*)?")
 _FENCE = re.compile(r"(?P<fence>`{3,}|~{3,})[ \t]*(?P<info>[^\n]*)")
 _INFO = re.compile(r"[\w+#.-]{0,20}")
 _SYMBOLS = frozenset("°|`~^+%©®™№·")
-_CHAT = frozenset(
+_SMALL_TALK = frozenset(
     """
     hello hi hey greetings welcome thanks thank great good nice excellent interesting question sure course happy glad
     help helps hope here following below steps step facts fact points point main key details detail answer explanation
@@ -30,30 +31,32 @@ _CHAT = frozenset(
 )
 
 
-def clean(text: str) -> str:
-    """Without characters that nobody sees or that command a screen; those that join letters of a script may stay."""
+def sanitize(text: str) -> str:
+    """The text without invisible and control characters; joiners between letters stay, as part of the spelling."""
     text = _CONTROL.sub(" ", text)
-    joiners = {found.start() for found in _JOINERS.finditer(text)}
-    return _UNSEEN.sub(lambda found: found[0] if found.start() in joiners else "", text)
+    joiners = {found.start() for found in _SPELLING_JOINER.finditer(text)}
+    return _HIDDEN.sub(lambda found: found[0] if found.start() in joiners else "", text)
 
 
-def presentable(piece: Piece) -> str | None:
-    """A piece as it may be shown: with its emphasis where that is harmless, else as plain words, else not at all."""
-    if piece.kind is Kind.CODE:
-        return _code(clean(piece.body))
-    for candidate in (clean(piece.body), clean(piece.text)):
-        if not _HIDES.search(_LITERAL.sub("", candidate)) and _read(candidate) == _read(clean(piece.text)):
+def safe_markdown(segment: Segment) -> str | None:
+    """The Markdown of a segment if it hides nothing, else its plain text, else None."""
+    if segment.kind is SegmentKind.CODE:
+        return _safe_code(sanitize(segment.body))
+    for candidate in (sanitize(segment.body), sanitize(segment.text)):
+        if not _HIDING_MARKUP.search(_LITERAL.sub("", candidate)) and _visible_words(candidate) == _visible_words(
+            sanitize(segment.text)
+        ):
             return candidate
     return None
 
 
-def _read(text: str) -> str:
-    """What a reader reads; the borders of a table's cells are no words."""
-    return " ".join(plain(text.replace("|", " ")).split())
+def _visible_words(text: str) -> str:
+    """The words that a reader sees, without the borders of table cells."""
+    return " ".join(plain_text(text.replace("|", " ")).split())
 
 
-def _code(body: str) -> str:
-    """A code block whose opening line holds a language at most."""
+def _safe_code(body: str) -> str:
+    """A code block whose first line has no more than a language name."""
     body = body.strip("\n")
     opening = _FENCE.match(body.lstrip())
     if not opening:
@@ -63,25 +66,25 @@ def _code(body: str) -> str:
     return f"{opening['fence']}{info if _INFO.fullmatch(info) else ''}\n{rest}" if rest else first
 
 
-def layout_of(lead: str) -> str:
-    """A lead that is layout and nothing more: white space, quote marks, one list mark, a border of a table."""
-    return lead if _LEAD.fullmatch(lead) else re.sub(r"[^\s]", "", lead)
+def safe_prefix(prefix: str) -> str:
+    """A prefix that is only layout (white space, block quotes, a list marker, a cell border); else its white space."""
+    return prefix if _PREFIX.fullmatch(prefix) else re.sub(r"[^\s]", "", prefix)
 
 
-def is_layout(piece: Piece) -> bool:
-    """Whether a piece that says nothing is a rule, the rule of a table, or white space."""
-    return _RULE.fullmatch(piece.raw) is not None
+def is_rule(segment: Segment) -> bool:
+    """Whether a segment without words is a rule, the delimiter row of a table, or white space."""
+    return _RULE.fullmatch(segment.raw) is not None
 
 
-def is_chat(text: str) -> bool:
-    """Whether a sentence holds nothing but words of courtesy and announcement; it may be shown unjudged."""
-    tokens = read(text).tokens
+def is_small_talk(text: str) -> bool:
+    """Whether a sentence has only words of courtesy and introduction, so that it may be shown unchecked."""
+    tokens = tokenize(text).tokens
     words = [token for token in tokens if token.weight]
     marked = any(token.quantity or token.family in ("negation", "modality") for token in tokens)
-    return bool(words) and not marked and all(token.form in _CHAT for token in words)
+    return bool(words) and not marked and all(token.form in _SMALL_TALK for token in words)
 
 
-def strange_symbols(claim: str, source: str) -> set[str]:
-    """Signs of a claim that the source does not have: they may say what no word says (≠, →, letters in circles)."""
-    signs = {c for c in claim if c not in _SYMBOLS and unicodedata.category(c) in ("So", "Sm", "No")}
-    return signs - set(source)
+def unknown_symbols(claim: str, source: str) -> set[str]:
+    """Symbols of a claim that are not in the source: they can change its meaning (≠, →, circled letters)."""
+    symbols = {c for c in claim if c not in _SYMBOLS and unicodedata.category(c) in ("So", "Sm", "No")}
+    return symbols - set(source)

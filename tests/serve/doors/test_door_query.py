@@ -1,4 +1,4 @@
-"""The query door: the contract of seed 004, and how it was settled."""
+"""The query door: the contract 004."""
 
 from __future__ import annotations
 
@@ -8,44 +8,35 @@ from typing import Any
 import httpx
 import pytest
 
-import doors
 from doors import (
     BASE,
     FACT,
     FALSEHOOD,
-    LARGEST,
-    NO_BOOLEAN,
-    NO_INTEGER,
-    NO_TEXT,
+    JSON_CONTENT_TYPES,
+    LARGEST_BODY,
+    NOT_BOOLEANS,
+    NOT_INTEGERS,
+    NOT_TEXT,
+    OTHER_CONTENT_TYPES,
     OUT_OF_SCOPE,
     QUESTION,
-    RIGHT_TYPES,
-    TOO_LARGE,
-    WRONG_TYPES,
+    TOO_LARGE_BODY,
     Body,
-    given,
-    is_share,
-    is_time,
+    is_fraction,
+    is_milliseconds,
     is_uuid4,
+    leaks_nothing,
     malformed,
-    page_of,
+    page_url,
     passages,
     post,
     post_in_pieces,
     stream,
-    tells_no_internals,
+    with_raw_value,
 )
 from llm_server import LlmServer, fails, says, searches
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
-client, data, dev, empty, drafted, model = (
-    doors.client,
-    doors.data,
-    doors.dev,
-    doors.empty,
-    doors.drafted,
-    doors.model,
-)
 
 PHYSICAL = "What is physical AI?"
 BODY: Body = {"query": QUESTION}
@@ -53,19 +44,19 @@ MALFORMED = malformed(BODY, "query")
 TIMES = ("response_time_ms", "embedding_time_ms", "retrieval_time_ms", "generation_time_ms")
 
 
-def refused(response: httpx.Response) -> tuple[int, str]:
-    """The status and the type of an error, which has this door's shape."""
+def error_of(response: httpx.Response) -> tuple[int, str]:
+    """The status and the type of an error, checked against the shape of this door."""
     found = response.json()
     assert is_uuid4(response.headers["x-request-id"])
     assert set(found) == {"error", "message", "detail", "status_code"}
     assert found["detail"] is None
     assert found["status_code"] == response.status_code
-    assert tells_no_internals(found["message"])
+    assert leaks_nothing(found["message"])
     return response.status_code, found["error"]
 
 
 async def query(client: httpx.AsyncClient, **body: Any) -> Body:
-    """An answer, which has this door's shape."""
+    """An answer, checked against the shape of this door."""
     response = await client.post("/query", json=body)
     assert response.status_code == 200, response.text
     assert is_uuid4(response.headers["x-request-id"])
@@ -80,7 +71,7 @@ async def query(client: httpx.AsyncClient, **body: Any) -> Body:
 
 
 def is_metadata(metadata: Body) -> None:
-    assert all(is_time(metadata[name]) for name in TIMES)
+    assert all(is_milliseconds(metadata[name]) for name in TIMES)
     assert type(metadata["chunk_count"]) is int
     assert metadata["chunk_count"] >= 0
 
@@ -91,7 +82,7 @@ def is_source(source: Body) -> None:
     assert source["url"].startswith(f"{BASE}/module")
     assert source["chunk_id"]
     assert source["document_id"]
-    assert is_share(source["similarity_score"])
+    assert is_fraction(source["similarity_score"])
     assert type(source["position"]) is int
     assert source["position"] >= 1
 
@@ -102,18 +93,18 @@ def is_source(source: Body) -> None:
 @pytest.mark.parametrize(
     "body", [{"query": PHYSICAL, "top_k": 5, "include_sources": True}, {"query": PHYSICAL}, BODY], ids=str
 )
-async def test_an_answer_has_sources_from_the_book(client: httpx.AsyncClient, body: Body) -> None:
+async def test_answer_has_sources_from_the_book(client: httpx.AsyncClient, body: Body) -> None:
     found = await query(client, **body)
     assert 1 <= len(found["sources"]) <= 5
     assert len(found["sources"]) <= found["metadata"]["chunk_count"] <= 5
 
 
-async def test_an_answer_is_what_the_book_says(client: httpx.AsyncClient) -> None:
+async def test_answer_quotes_the_book(client: httpx.AsyncClient) -> None:
     assert FACT in (await query(client, **BODY))["answer"]
 
 
 @pytest.mark.parametrize("question", [QUESTION, PHYSICAL, "What is inverse kinematics?"])
-async def test_a_source_is_a_chunk_and_its_rank(client: httpx.AsyncClient, question: str) -> None:
+async def test_source_is_a_chunk_with_its_rank(client: httpx.AsyncClient, question: str) -> None:
     ranked = await passages(client, question, 5)
     sources = (await query(client, query=question, top_k=5))["sources"]
     assert len({source["position"] for source in sources}) == len(sources) > 0
@@ -122,28 +113,28 @@ async def test_a_source_is_a_chunk_and_its_rank(client: httpx.AsyncClient, quest
         for name in ("chunk_id", "document_id"):
             assert source[name] == chunk[name]
         assert source["content"] == chunk["text"]
-        assert page_of(source["url"]) == chunk["url"]
+        assert page_url(source["url"]) == chunk["url"]
         assert source["similarity_score"] == pytest.approx(chunk["score"], abs=0.01)
 
 
 @pytest.mark.parametrize("top_k", [1, 2, 10])
-async def test_top_k_bounds_the_sources(client: httpx.AsyncClient, top_k: int) -> None:
+async def test_top_k_limits_the_sources(client: httpx.AsyncClient, top_k: int) -> None:
     found = await query(client, query=QUESTION, top_k=top_k)
     assert 1 <= len(found["sources"]) <= found["metadata"]["chunk_count"] <= top_k
 
 
-async def test_top_k_is_5_unless_told(client: httpx.AsyncClient) -> None:
+async def test_top_k_is_5_by_default(client: httpx.AsyncClient) -> None:
     told, default = await query(client, query=QUESTION, top_k=5), await query(client, query=QUESTION)
     assert (told["answer"], told["sources"]) == (default["answer"], default["sources"])
     assert told["metadata"]["chunk_count"] == default["metadata"]["chunk_count"]
 
 
-async def test_sources_are_included_unless_told(client: httpx.AsyncClient) -> None:
+async def test_sources_are_included_by_default(client: httpx.AsyncClient) -> None:
     told, default = await query(client, query=QUESTION, include_sources=True), await query(client, query=QUESTION)
     assert told["sources"] == default["sources"] != []
 
 
-async def test_sources_may_be_left_out(client: httpx.AsyncClient) -> None:
+async def test_sources_can_be_omitted(client: httpx.AsyncClient) -> None:
     found = await query(client, query=QUESTION, include_sources=False)
     assert found["sources"] == []
     assert found["answer"] == (await query(client, query=QUESTION))["answer"]
@@ -154,20 +145,20 @@ async def test_out_of_scope_is_a_refusal_without_sources(client: httpx.AsyncClie
 
 
 @pytest.mark.parametrize("text", ["x", "🤖" * 1000, f"{QUESTION} " * 32, f"  {QUESTION}\n"], ids=len)
-async def test_a_query_may_have_1000_characters(client: httpx.AsyncClient, text: str) -> None:
+async def test_query_of_1000_characters_is_accepted(client: httpx.AsyncClient, text: str) -> None:
     await query(client, query=text)
 
 
-@pytest.mark.parametrize("content_type", RIGHT_TYPES)
-async def test_json_may_be_called_by_its_full_name(client: httpx.AsyncClient, content_type: str) -> None:
+@pytest.mark.parametrize("content_type", JSON_CONTENT_TYPES)
+async def test_json_content_types_are_accepted(client: httpx.AsyncClient, content_type: str) -> None:
     assert (await post(client, "/query", BODY, content_type)).status_code == 200
 
 
-async def test_a_body_of_a_megabyte_is_read(client: httpx.AsyncClient) -> None:
-    assert (await post(client, "/query", json.dumps(BODY).encode().ljust(LARGEST))).status_code == 200
+async def test_body_of_one_megabyte_is_accepted(client: httpx.AsyncClient) -> None:
+    assert (await post(client, "/query", json.dumps(BODY).encode().ljust(LARGEST_BODY))).status_code == 200
 
 
-# What is refused.
+# Rejected requests.
 
 
 @pytest.mark.parametrize(
@@ -189,63 +180,63 @@ async def test_a_body_of_a_megabyte_is_read(client: httpx.AsyncClient) -> None:
     ],
     ids=lambda body: str(body)[:60],
 )
-async def test_an_invalid_request_is_refused(client: httpx.AsyncClient, body: Body) -> None:
-    assert refused(await post(client, "/query", body)) == (400, "validation_error")
+async def test_invalid_request_is_rejected(client: httpx.AsyncClient, body: Body) -> None:
+    assert error_of(await post(client, "/query", body)) == (400, "validation_error")
 
 
 @pytest.mark.parametrize("content", MALFORMED.values(), ids=MALFORMED)
-async def test_a_malformed_body_is_refused(client: httpx.AsyncClient, content: bytes) -> None:
-    assert refused(await post(client, "/query", content)) == (400, "validation_error")
+async def test_malformed_body_is_rejected(client: httpx.AsyncClient, content: bytes) -> None:
+    assert error_of(await post(client, "/query", content)) == (400, "validation_error")
 
 
 @pytest.mark.parametrize(
     ("field", "value"),
     [
-        *(("query", value) for value in NO_TEXT),
-        *(("top_k", value) for value in NO_INTEGER),
-        *(("include_sources", value) for value in NO_BOOLEAN),
-        *(("stream", value) for value in NO_BOOLEAN),
+        *(("query", value) for value in NOT_TEXT),
+        *(("top_k", value) for value in NOT_INTEGERS),
+        *(("include_sources", value) for value in NOT_BOOLEANS),
+        *(("stream", value) for value in NOT_BOOLEANS),
     ],
     ids=lambda value: value[:20],
 )
-async def test_nothing_is_taken_for_what_it_is_not(client: httpx.AsyncClient, field: str, value: str) -> None:
-    assert refused(await post(client, "/query", given(BODY, field, value))) == (400, "validation_error")
+async def test_values_of_another_type_are_rejected(client: httpx.AsyncClient, field: str, value: str) -> None:
+    assert error_of(await post(client, "/query", with_raw_value(BODY, field, value))) == (400, "validation_error")
 
 
 @pytest.mark.parametrize("text", ["\ud800", "a\0b"], ids=["half a character", "NUL"])
-async def test_odd_text_is_answered_or_refused(client: httpx.AsyncClient, text: str) -> None:
+async def test_unusual_text_is_answered_or_rejected(client: httpx.AsyncClient, text: str) -> None:
     response = await post(client, "/query", {"query": text})
-    assert response.status_code == 200 or refused(response) == (400, "validation_error")
+    assert response.status_code == 200 or error_of(response) == (400, "validation_error")
 
 
-@pytest.mark.parametrize("content_type", WRONG_TYPES)
-async def test_another_content_type_is_415(client: httpx.AsyncClient, content_type: str) -> None:
-    assert refused(await post(client, "/query", BODY, content_type)) == (415, "unsupported_media_type")
+@pytest.mark.parametrize("content_type", OTHER_CONTENT_TYPES)
+async def test_other_content_type_is_415(client: httpx.AsyncClient, content_type: str) -> None:
+    assert error_of(await post(client, "/query", BODY, content_type)) == (415, "unsupported_media_type")
 
 
 @pytest.mark.parametrize("send", [post, post_in_pieces])
-async def test_a_body_over_a_megabyte_is_413(client: httpx.AsyncClient, send: Any) -> None:
-    content = json.dumps(BODY).encode().ljust(TOO_LARGE)
-    assert refused(await send(client, "/query", content)) == (413, "payload_too_large")
+async def test_body_over_one_megabyte_is_413(client: httpx.AsyncClient, send: Any) -> None:
+    content = json.dumps(BODY).encode().ljust(TOO_LARGE_BODY)
+    assert error_of(await send(client, "/query", content)) == (413, "payload_too_large")
 
 
 @pytest.mark.parametrize("method", ["GET", "PUT", "PATCH", "DELETE"])
-async def test_a_wrong_method_is_405(client: httpx.AsyncClient, method: str) -> None:
+async def test_unsupported_method_is_405(client: httpx.AsyncClient, method: str) -> None:
     response = await client.request(method, "/query")
-    assert refused(response) == (405, "method_not_allowed")
+    assert error_of(response) == (405, "method_not_allowed")
     assert "POST" in response.headers["allow"]
 
 
-async def test_details_are_for_developers(dev: httpx.AsyncClient) -> None:
-    response = await dev.post("/query", json={"query": ""})
+async def test_details_are_sent_in_dev_mode(dev_client: httpx.AsyncClient) -> None:
+    response = await dev_client.post("/query", json={"query": ""})
     assert response.status_code == 400
     assert response.json()["detail"]
     assert isinstance(response.json()["detail"], str)
 
 
-async def test_a_server_with_no_book_is_503(empty: httpx.AsyncClient) -> None:
-    response = await empty.post("/query", json=BODY)
-    status, error = refused(response)
+async def test_server_without_an_index_is_503(empty_client: httpx.AsyncClient) -> None:
+    response = await empty_client.post("/query", json=BODY)
+    status, error = error_of(response)
     assert (status, bool(error)) == (503, True)
     assert "secret-place" not in response.text
 
@@ -258,7 +249,7 @@ async def test_a_server_with_no_book_is_503(empty: httpx.AsyncClient) -> None:
     [BODY, {"query": OUT_OF_SCOPE}, {"query": QUESTION, "top_k": 1}, {"query": QUESTION, "include_sources": False}],
     ids=str,
 )
-async def test_a_stream_says_the_same(client: httpx.AsyncClient, body: Body) -> None:
+async def test_stream_equals_the_whole_answer(client: httpx.AsyncClient, body: Body) -> None:
     whole = await query(client, **body, stream=False)
     streamed = await stream(client, "/query", body | {"stream": True})
     assert streamed.names == ["delta", "sources", "done"]
@@ -276,38 +267,38 @@ async def test_a_stream_says_the_same(client: httpx.AsyncClient, body: Body) -> 
 # With a language model.
 
 
-async def test_a_language_model_writes_the_answer(drafted: httpx.AsyncClient, model: LlmServer) -> None:
+async def test_llm_writes_the_answer(llm_client: httpx.AsyncClient, model: LlmServer) -> None:
     model.script(searches(), says(f"{FACT} [Source 1]"))
-    found = await query(drafted, **BODY)
+    found = await query(llm_client, **BODY)
     assert FACT in found["answer"]
     assert found["sources"]
 
 
-async def test_a_stream_of_a_language_model_says_the_same(drafted: httpx.AsyncClient, model: LlmServer) -> None:
+async def test_llm_stream_equals_the_whole_answer(llm_client: httpx.AsyncClient, model: LlmServer) -> None:
     model.script(searches(), says(f"{FACT} [Source 1]", size=1))
-    whole = await query(drafted, **BODY)
+    whole = await query(llm_client, **BODY)
     model.script(searches(), says(f"{FACT} [Source 1]", size=1))
-    streamed = await stream(drafted, "/query", BODY | {"stream": True})
+    streamed = await stream(llm_client, "/query", BODY | {"stream": True})
     assert streamed.names == ["delta", "sources", "done"]
     assert streamed.text == whole["answer"]
 
 
-async def test_what_a_language_model_makes_up_is_not_shown(drafted: httpx.AsyncClient, model: LlmServer) -> None:
+async def test_unsupported_claims_of_the_llm_are_not_shown(llm_client: httpx.AsyncClient, model: LlmServer) -> None:
     model.script(searches(), says(f"{FACT} [Source 1] {FALSEHOOD} [Source 1]"), says("NOT FOUND"))
-    found = await query(drafted, **BODY)
+    found = await query(llm_client, **BODY)
     assert FACT in found["answer"]
     assert "baker" not in found["answer"]
 
 
-async def test_a_language_model_that_fails_leaves_the_quotes(drafted: httpx.AsyncClient, model: LlmServer) -> None:
+async def test_quotes_are_returned_when_the_llm_fails(llm_client: httpx.AsyncClient, model: LlmServer) -> None:
     model.script(fails(401))
-    found = await query(drafted, **BODY)
+    found = await query(llm_client, **BODY)
     assert FACT in found["answer"]
     assert found["sources"]
 
 
-async def test_out_of_scope_is_refused_whoever_writes(drafted: httpx.AsyncClient, model: LlmServer) -> None:
+async def test_out_of_scope_question_is_refused_with_an_llm(llm_client: httpx.AsyncClient, model: LlmServer) -> None:
     model.script(says("Lisbon won. [Source 1]"))
-    found = await query(drafted, query=OUT_OF_SCOPE)
+    found = await query(llm_client, query=OUT_OF_SCOPE)
     assert found["sources"] == []
     assert "Lisbon won" not in found["answer"]

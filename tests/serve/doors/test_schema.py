@@ -13,17 +13,15 @@ from hypothesis import HealthCheck, Phase, given, settings
 from schemathesis import Case, GenerationMode
 from schemathesis.schemas import BaseSchema
 
-import doors
 from glossator.core.settings import Settings, load_settings
 from glossator.serve.app import create_app
-from servers import PATIENT, running
+from servers import running
 
-data = doors.data
-EXAMPLES = 25
-WALKS, STEPS = 20, 5
-LEFT_OUT = ["positive_data_acceptance"]
-"""What no JSON schema can say (a question of white space alone, a NUL) is refused as well."""
-BOUNDED: dict[str, Any] = {
+MAX_EXAMPLES = 25
+MAX_RUNS, MAX_STEPS = 20, 5
+EXCLUDED_CHECKS = ["positive_data_acceptance"]
+"""Some invalid values (a blank question, a NUL) cannot be expressed in a JSON schema."""
+SETTINGS: dict[str, Any] = {
     "deadline": None,
     "derandomize": True,
     "database": None,
@@ -38,28 +36,28 @@ OPERATIONS = [(method.upper(), path) for path, found in DOCUMENT["paths"].items(
 def api(data: Path) -> Iterator[BaseSchema]:
     """The document of a server that listens on loopback."""
     app = create_app(load_settings(data_dir=data, request_seconds=120))
-    with running(app, http=PATIENT, ws="none") as address:
+    with running(app, ws="none") as address:
         found = schemathesis.openapi.from_url(f"{address}/openapi.json")
-        found.config.checks.update(excluded_check_names=LEFT_OUT)
+        found.config.checks.update(excluded_check_names=EXCLUDED_CHECKS)
         found.config.checks.negative_data_rejection.expected_statuses += ["413", "431"]
         yield found
 
 
-@pytest.mark.parametrize("mode", [GenerationMode.POSITIVE, GenerationMode.NEGATIVE], ids=["right", "wrong"])
+@pytest.mark.parametrize("mode", [GenerationMode.POSITIVE, GenerationMode.NEGATIVE], ids=["valid", "invalid"])
 @pytest.mark.parametrize(("method", "path"), OPERATIONS)
-def test_every_route_keeps_its_word(api: BaseSchema, method: str, path: str, mode: GenerationMode) -> None:
+def test_every_route_conforms_to_its_schema(api: BaseSchema, method: str, path: str, mode: GenerationMode) -> None:
     operation = api[path][method]
     if mode is GenerationMode.NEGATIVE and not (operation.body or operation.query or path.endswith("session_id}")):
-        pytest.skip("there is nothing to get wrong")
+        pytest.skip("the operation has no parameters")
 
-    @settings(max_examples=EXAMPLES, **BOUNDED)
+    @settings(max_examples=MAX_EXAMPLES, **SETTINGS)
     @given(case=operation.as_strategy(mode))
-    def holds(case: Case) -> None:
+    def check(case: Case) -> None:
         case.call_and_validate()
 
-    holds()
+    check()
 
 
-def test_conversations_can_be_followed(api: BaseSchema) -> None:
+def test_openapi_links_lead_to_the_session(api: BaseSchema) -> None:
     machine = api.as_state_machine()
-    machine.run(settings=settings(max_examples=WALKS, stateful_step_count=STEPS, **BOUNDED))
+    machine.run(settings=settings(max_examples=MAX_RUNS, stateful_step_count=MAX_STEPS, **SETTINGS))

@@ -1,4 +1,4 @@
-"""A breaker: a provider that keeps failing is left alone for a while, then tried once."""
+"""A circuit breaker: after repeated failures a provider gets no calls for a while, then one probe."""
 
 from __future__ import annotations
 
@@ -8,35 +8,32 @@ from enum import StrEnum
 
 
 class BreakerState(StrEnum):
-    """Closed lets calls through; open lets none; half-open lets one through to find out."""
+    """Closed lets all calls through, open lets none through, half-open lets one probe through."""
 
     CLOSED = "closed"
     OPEN = "open"
     HALF_OPEN = "half_open"
 
 
-class Breaker:
-    """Counts consecutive failures of one provider."""
+class CircuitBreaker:
+    """Counts the consecutive failures of one provider."""
 
-    def __init__(self, failures: int = 5, rest: float = 30.0, clock: Callable[[], float] = time.monotonic) -> None:
-        self._most, self._rest, self._clock = failures, rest, clock
+    def __init__(
+        self, max_failures: int = 5, cooldown_seconds: float = 30.0, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._max_failures, self._cooldown_seconds, self._clock = max_failures, cooldown_seconds, clock
         self._failures = 0
-        self._opened = 0.0
+        self._opened_at = 0.0
         self._probing = False
 
     @property
     def state(self) -> BreakerState:
-        if self._failures < self._most:
+        if self._failures < self._max_failures:
             return BreakerState.CLOSED
-        rested = self._clock() - self._opened >= self._rest
-        return BreakerState.HALF_OPEN if rested else BreakerState.OPEN
+        cooled_down = self._clock() - self._opened_at >= self._cooldown_seconds
+        return BreakerState.HALF_OPEN if cooled_down else BreakerState.OPEN
 
-    @property
-    def resting(self) -> float:
-        """Seconds until the next try."""
-        return max(0.0, self._rest - (self._clock() - self._opened)) if self.state is BreakerState.OPEN else 0.0
-
-    def allows(self) -> bool:
+    def allow_call(self) -> bool:
         """Whether a call may be made now; while half-open, one at a time."""
         state = self.state
         if state is BreakerState.HALF_OPEN and not self._probing:
@@ -44,16 +41,16 @@ class Breaker:
             return True
         return state is BreakerState.CLOSED
 
-    def succeeded(self) -> None:
-        """The provider answered."""
+    def record_success(self) -> None:
+        """The call succeeded: close the circuit."""
         self._failures, self._probing = 0, False
 
-    def failed(self) -> None:
-        """The provider did not."""
+    def record_failure(self) -> None:
+        """The call failed; one failure too many opens the circuit."""
         self._failures += 1
         self._probing = False
-        self._opened = self._clock()
+        self._opened_at = self._clock()
 
-    def gave_up(self) -> None:
-        """Nobody waited for the outcome of a call: it says nothing about the provider."""
+    def record_cancelled(self) -> None:
+        """The call ended in a way that says nothing about the provider."""
         self._probing = False

@@ -1,10 +1,9 @@
-"""A chain of language models that does not give up at the first failure, and knows when to."""
+"""A chain of language models: calls are retried, and fall back to the next model while no output has been sent."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
-import random
 import time
 import uuid
 from collections.abc import AsyncIterator, Sequence
@@ -14,212 +13,159 @@ from typing import Any
 
 import httpx2
 import openai
-from agents import Model, ModelResponse, OpenAIChatCompletionsModel, Usage
+from agents import Model, ModelResponse, Usage
 
-from glossator.answer.llm.breaker import Breaker
-from glossator.answer.llm.providers import Provider
-from glossator.core.errors import LanguageModelDown
+from glossator.answer.llm.breaker import CircuitBreaker
+from glossator.answer.llm.policy import DEFAULT_RETRY_POLICY, RetryPolicy
+from glossator.core.errors import LanguageModelUnavailable
+from glossator.core.retry import is_transient_status, parse_retry_after
 
-ATTEMPTS = 3
-PAUSE, LONGEST_PAUSE = 0.25, 5.0
-"""Seconds before the second try, doubled before the third and jittered; a provider that asks for more is given up."""
-PATIENCE = 3.0
-"""Seconds of silence after which one who stops waiting counts as a failure of the provider."""
-STALL = 10.0
-"""Seconds without a word after which a stream is taken for dead."""
-_PASSING = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 529})
-_OUR_FAULT = frozenset({400, 413, 422})
+_ALSO_TRANSIENT = frozenset({409, 425})
+_REQUEST_ERRORS = frozenset({400, 413, 422})
+"""Statuses that reject one request: they do not count against the provider."""
 _log = logging.getLogger(__name__)
 
 
 @dataclass
-class Link:
-    """One provider of a chain."""
+class ChainedModel:
+    """One model of a chain, with its circuit breaker and counters."""
 
     label: str
     model: Model
-    breaker: Breaker = field(default_factory=Breaker)
+    breaker: CircuitBreaker = field(default_factory=CircuitBreaker)
     calls: int = 0
     failures: int = 0
 
 
-def link_to(provider: Provider, timeout: float) -> Link:
-    """A provider, reached through the OpenAI client, which does no retries of its own."""
-    client = _client(provider, httpx2.Timeout(timeout, connect=5.0))
-    client.chat.completions = _Completions(client)  # type: ignore[misc]
-    return Link(provider.label, OpenAIChatCompletionsModel(provider.model, client))
+class ModelChain(Model):
+    """Calls the first model that works; once a model has begun to answer, no other is called."""
 
-
-def _client(provider: Provider, timeout: httpx2.Timeout) -> openai.AsyncOpenAI:
-    """What the environment says of OpenAI's own accounts and gateways goes to nobody else."""
-    client = openai.AsyncOpenAI(base_url=provider.base_url, api_key=provider.key, max_retries=0, timeout=timeout)
-    if provider.name != "openai":
-        client.organization = client.project = None
-        client._custom_headers = {}
-    return client
-
-
-class _Completions(openai.resources.chat.AsyncCompletions):
-    """Sends messages and tools as they are: the client would look through every word of them for files to encode."""
-
-    async def create(self, **given: Any) -> Any:
-        """One call of the chat API."""
-        words = ("messages", "tools")
-        plain = {name: given.pop(name) for name in words if not isinstance(given.get(name), openai.Omit)}
-        given["extra_body"] = (given.get("extra_body") or {}) | plain
-        return await super().create(messages=[], **given)
-
-
-_REMEDIES = {
-    400: "it refuses the request: check the model's name in GLOSSATOR_LLM",
-    401: "it refuses the key: check {key}",
-    403: "it refuses the key: check {key}",
-    404: "there is no such model or address: check GLOSSATOR_LLM",
-    429: "it is asked too often, or the account is empty: look there",
-}
-
-
-_NO_PARAMETERS: dict[str, object] = {"type": "object", "properties": {}}
-
-
-async def ask_once(provider: Provider) -> str:
-    """What is wrong with a provider, and how to mend it; nothing where it answers."""
-    client = _client(provider, httpx2.Timeout(20.0))
-    try:
-        said = await client.chat.completions.create(
-            model=provider.model,
-            messages=[{"role": "user", "content": "Say yes."}],
-            max_tokens=50,
-            temperature=0.1,
-            tools=[{"type": "function", "function": {"name": "search_book_content", "parameters": _NO_PARAMETERS}}],
-        )
-        return "" if getattr(said, "choices", None) else "what answers is no language model: check the address"
-    except openai.APIStatusError as error:
-        return _REMEDIES.get(error.status_code, f"it fails with HTTP {error.status_code}: try again later")
-    except openai.APITimeoutError:
-        return "it takes too long: try again later, or another model"
-    except openai.APIConnectionError:
-        return "it cannot be reached: check the address and that the server runs"
-    except Exception:
-        return "what answers is no language model: check the address"
-    finally:
-        await client.close()
-
-
-class Chain(Model):
-    """Asks the first provider that works; once words have come from one, no other is asked."""
-
-    def __init__(self, links: Sequence[Link]) -> None:
-        self.links = tuple(links)
+    def __init__(self, models: Sequence[ChainedModel], policy: RetryPolicy = DEFAULT_RETRY_POLICY) -> None:
+        self.models = tuple(models)
+        self._policy = policy
 
     async def get_response(self, *args: Any, **kwargs: Any) -> ModelResponse:
-        """The same answer, whole."""
+        """The complete response."""
+        response: Any = None
         async for event in self.stream_response(*args, **kwargs):
             if event.type == "response.completed":
-                said = event.response
-        spent = said.usage
+                response = event.response
+        if response is None:
+            raise LanguageModelUnavailable("The language model did not complete its response.")
         usage = Usage(requests=1)
-        if spent:
+        if response.usage:
             usage = replace(
                 usage,
-                input_tokens=spent.input_tokens,
-                output_tokens=spent.output_tokens,
-                total_tokens=spent.total_tokens,
+                input_tokens=response.usage.input_tokens,
+                output_tokens=response.usage.output_tokens,
+                total_tokens=response.usage.total_tokens,
             )
-        return ModelResponse(said.output, usage, said.id)
+        return ModelResponse(response.output, usage, response.id)
 
     async def stream_response(self, *args: Any, **kwargs: Any) -> AsyncIterator[Any]:
-        """The events of the first answer that begins."""
-        for link in self.links:
-            begun = False
+        """The events of the first response that begins."""
+        for model in self.models:
+            started = False
             try:
-                async for event in _persistently(link, args, kwargs, last=link is self.links[-1]):
-                    begun = True
+                async for event in self._stream_with_retries(model, args, kwargs, last=model is self.models[-1]):
+                    started = True
                     yield event
                 return
-            except LanguageModelDown as error:
+            except LanguageModelUnavailable as error:
                 _log.log(logging.WARNING if error.__cause__ else logging.DEBUG, "%s", error.message)
-                if begun:
+                if started:
                     raise
-        raise LanguageModelDown("No language model answers now.", "`glossator doctor --live` tells why.")
+        raise LanguageModelUnavailable(
+            "No language model is available.", "Run `glossator doctor --live` to find out why."
+        )
+
+    async def _stream_with_retries(
+        self, model: ChainedModel, args: Any, kwargs: Any, *, last: bool
+    ) -> AsyncIterator[Any]:
+        """The events of one model. Nothing is retried after the first event: it has been sent to the reader.
+
+        A model that timed out is not retried while another one is left: the time of an answer is limited.
+        """
+        attempts = self._policy.backoff.attempts
+        for attempt in range(1, attempts + 1):
+            if not model.breaker.allow_call():
+                raise LanguageModelUnavailable(f"{model.label}: circuit breaker open.")
+            started, begin = False, time.monotonic()
+            model.calls += 1
+            try:
+                async for event in _stream_once(model.model, args, kwargs, self._policy.stall_timeout):
+                    started = True
+                    yield event
+                model.breaker.record_success()
+                return
+            except (asyncio.CancelledError, GeneratorExit):
+                silent = not started and time.monotonic() - begin > self._policy.silence_timeout
+                model.breaker.record_failure() if silent else model.breaker.record_cancelled()
+                raise
+            except Exception as error:
+                final = started or attempt == attempts or (isinstance(error, TimeoutError) and not last)
+                delay = self._handle_failure(model, error, attempt, final=final)
+            await asyncio.sleep(delay)
+
+    def _handle_failure(self, model: ChainedModel, error: Exception, attempt: int, *, final: bool) -> float:
+        """Record a failure; the seconds to wait before the next attempt, or an error if there is none."""
+        model.failures += 1
+        if getattr(error, "status_code", None) in _REQUEST_ERRORS:
+            model.breaker.record_cancelled()
+        else:
+            model.breaker.record_failure()
+        delay = self._delay(error, attempt)
+        if final or delay is None or not _is_transient(error):
+            raise LanguageModelUnavailable(f"{model.label} failed: {_reason(error)}.") from error
+        return delay
+
+    def _delay(self, error: Exception, attempt: int) -> float | None:
+        """What Retry-After asks for, else exponential backoff; None if it asks for too much or is malformed."""
+        response = getattr(error, "response", None)
+        header = response.headers.get("retry-after") if response is not None else None
+        if header is None:
+            return self._policy.backoff.delay(attempt)
+        seconds = parse_retry_after(header)
+        return seconds if seconds is not None and seconds <= self._policy.backoff.max_seconds else None
 
     async def close(self) -> None:
-        """Let go of all connections."""
-        for link in self.links:
-            client = getattr(link.model, "_client", None)
+        """Close all connections."""
+        for model in self.models:
+            client = getattr(model.model, "_client", None)
             if isinstance(client, openai.AsyncOpenAI):
-                with suppress(RuntimeError):  # a loop that has ended took its connections with it
+                with suppress(RuntimeError):  # an event loop that has ended took its connections with it
                     await client.close()
 
 
-async def _persistently(link: Link, args: Any, kwargs: Any, *, last: bool) -> AsyncIterator[Any]:
-    """Up to three tries; none after the first word, for what was said cannot be unsaid.
-
-    One that was silent for too long is not tried again while another waits: there is only so much time.
-    """
-    for attempt in range(1, ATTEMPTS + 1):
-        if not link.breaker.allows():
-            raise LanguageModelDown(f"{link.label} failed too often and is left alone for a while.")
-        begun, started = False, time.monotonic()
-        link.calls += 1
-        try:
-            async for event in _once(link.model, args, kwargs):
-                begun = True
-                yield event
-            link.breaker.succeeded()
-            return
-        except (asyncio.CancelledError, GeneratorExit):
-            silent = not begun and time.monotonic() - started > PATIENCE
-            link.breaker.failed() if silent else link.breaker.gave_up()
-            raise
-        except Exception as error:
-            over = attempt == ATTEMPTS or (isinstance(error, TimeoutError) and not last)
-            pause = _after(link, error, attempt, final=begun or over)
-        await asyncio.sleep(pause)
-
-
-def _after(link: Link, error: Exception, attempt: int, *, final: bool) -> float:
-    """How long to wait before the next try, or that there is none."""
-    link.failures += 1
-    if getattr(error, "status_code", None) in _OUR_FAULT:
-        link.breaker.gave_up()
-    else:
-        link.breaker.failed()
-    pause = _pause(error, attempt)
-    if final or not _is_passing(error) or pause is None:
-        raise LanguageModelDown(f"{link.label} failed: {_why(error)}.") from error
-    return pause
-
-
-async def _once(model: Model, args: Any, kwargs: Any) -> AsyncIterator[Any]:
-    """The events of one call, from the first that says something; every tool call gets an id that no other has."""
-    waiting: list[Any] = []
-    renamed: dict[int, str] = {}
+async def _stream_once(model: Model, args: Any, kwargs: Any, stall_timeout: float) -> AsyncIterator[Any]:
+    """The events of one call, held back until one carries output; every tool call gets a unique id."""
+    held_back: list[Any] = []
+    call_ids: dict[int, str] = {}
     events = aiter(model.stream_response(*args, **kwargs))
-    said = False
+    has_output = False
     try:
         while True:
             try:
-                async with asyncio.timeout(STALL):
+                async with asyncio.timeout(stall_timeout):
                     event = await anext(events)
             except StopAsyncIteration:
                 break
-            event = _with_own_ids(event, renamed)
-            waiting.append(event)
-            said = said or _says_something(event)
-            if said:
-                for each in waiting:
+            event = _with_unique_call_ids(event, call_ids)
+            held_back.append(event)
+            has_output = has_output or _has_output(event)
+            if has_output:
+                for each in held_back:
                     yield each
-                waiting = []
+                held_back = []
     finally:
         with suppress(Exception):
             await events.aclose()  # type: ignore[attr-defined]
-    if not said:
-        raise LanguageModelDown("it said nothing")
+    if not has_output:
+        raise LanguageModelUnavailable("empty response")
 
 
-def _says_something(event: Any) -> bool:
-    """Words or a tool call; an empty answer is a failure that may pass."""
+def _has_output(event: Any) -> bool:
+    """Whether an event carries text or a tool call; a response without either is a transient failure."""
     if event.type == "response.completed":
         return any(item.type == "function_call" for item in event.response.output)
     if event.type == "response.output_text.delta":
@@ -227,49 +173,38 @@ def _says_something(event: Any) -> bool:
     return bool(event.type.startswith("response.function_call"))
 
 
-def _with_own_ids(event: Any, renamed: dict[int, str]) -> Any:
-    """Some providers give empty or repeated ids to tool calls."""
+def _with_unique_call_ids(event: Any, call_ids: dict[int, str]) -> Any:
+    """Replaces the ids of tool calls: some providers leave them empty or repeat them."""
     if (item := getattr(event, "item", None)) is not None and getattr(item, "type", "") == "function_call":
-        name = renamed.setdefault(event.output_index, f"call_{uuid.uuid4().hex}")
-        return event.model_copy(update={"item": item.model_copy(update={"call_id": name})})
+        call_id = call_ids.setdefault(event.output_index, f"call_{uuid.uuid4().hex}")
+        return event.model_copy(update={"item": item.model_copy(update={"call_id": call_id})})
     if event.type != "response.completed":
         return event
     output = [
-        item.model_copy(update={"call_id": renamed.setdefault(at, f"call_{uuid.uuid4().hex}")})
+        item.model_copy(update={"call_id": call_ids.setdefault(index, f"call_{uuid.uuid4().hex}")})
         if item.type == "function_call"
         else item
-        for at, item in enumerate(event.response.output)
+        for index, item in enumerate(event.response.output)
     ]
     return event.model_copy(update={"response": event.response.model_copy(update={"output": output})})
 
 
-def _is_passing(error: Exception) -> bool:
+def _is_transient(error: Exception) -> bool:
     status = getattr(error, "status_code", None)
     if status is not None:
-        return status in _PASSING
-    return isinstance(error, openai.APIConnectionError | httpx2.TransportError | TimeoutError | LanguageModelDown)
+        return is_transient_status(status, also=_ALSO_TRANSIENT)
+    return isinstance(
+        error, openai.APIConnectionError | httpx2.TransportError | TimeoutError | LanguageModelUnavailable
+    )
 
 
-def _pause(error: Exception, attempt: int) -> float | None:
-    """What the provider asks for, within reason; else twice as long each time, jittered."""
-    response = getattr(error, "response", None)
-    asked = response.headers.get("retry-after") if response is not None else None
-    if asked is not None:
-        try:
-            return float(asked) if 0 <= float(asked) <= LONGEST_PAUSE else None
-        except ValueError:
-            return None
-    jitter = random.uniform(0.5, 1.5)  # noqa: S311 - nobody gains by guessing it
-    return float(PAUSE * 2 ** (attempt - 1) * jitter)
-
-
-def _why(error: Exception) -> str:
-    """What happened, in words that hold no key and no text of anybody's."""
+def _reason(error: Exception) -> str:
+    """What happened, without a key or any text of the request or response."""
     status = getattr(error, "status_code", None)
     if status is not None:
         return f"HTTP {status}"
-    if isinstance(error, LanguageModelDown):
+    if isinstance(error, LanguageModelUnavailable):
         return error.message
     if isinstance(error, TimeoutError | openai.APITimeoutError | httpx2.TimeoutException):
-        return "it took too long"
-    return "it cannot be reached" if isinstance(error, openai.APIConnectionError) else type(error).__name__
+        return "timed out"
+    return "connection failed" if isinstance(error, openai.APIConnectionError) else type(error).__name__

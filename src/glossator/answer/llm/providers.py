@@ -1,22 +1,22 @@
-"""Which language models there are: one setting, `provider:model` or an address, names each; several make a chain."""
+"""Language model providers, as GLOSSATOR_LLM names them: `provider:model` or a URL; several form a chain."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from glossator.core.addresses import checked_address, checked_key, host_of, is_loopback
 from glossator.core.errors import SettingsError
 from glossator.core.settings import Settings
+from glossator.core.validation import host_of, is_loopback, validate_api_key, validate_url
 
-FORMS = "openai:MODEL, gemini:MODEL, cohere:MODEL, ollama:MODEL or https://host/v1#MODEL, several with commas between"
-ADDRESSES = {
+FORMS = "openai:MODEL, gemini:MODEL, cohere:MODEL, ollama:MODEL or https://host/v1#MODEL; separate several by commas"
+BASE_URLS = {
     "openai": "https://api.openai.com/v1",
     "gemini": "https://generativelanguage.googleapis.com/v1beta/openai/",
     "cohere": "https://api.cohere.ai/compatibility/v1",
     "ollama": "http://127.0.0.1:11434/v1",
 }
 NO_KEY = "none"
-_ADDRESS_KEY = "GLOSSATOR_LLM_API_KEY"
+_URL_KEY = "GLOSSATOR_LLM_API_KEY"
 _KEYS = {"openai": "OPENAI_API_KEY", "gemini": "GEMINI_API_KEY", "cohere": "COHERE_API_KEY"}
 
 
@@ -32,40 +32,42 @@ class Provider:
 
     @property
     def label(self) -> str:
-        """What people and receipts call it."""
+        """Its name in messages and receipts."""
         return f"{self.name}:{self.model}"
 
 
 def providers(settings: Settings) -> tuple[Provider, ...]:
-    """The chain that the settings name, in order; empty without a language model."""
+    """The providers that the settings name, in order; empty without a language model."""
     chain = tuple(_provider(spec.strip(), settings) for spec in settings.llm.split(",") if spec.strip())
-    keyed = {host_of(p.base_url) for p in chain if p.key_variable == _ADDRESS_KEY and p.key != NO_KEY}
+    keyed = {host_of(p.base_url) for p in chain if p.key_variable == _URL_KEY and p.key != NO_KEY}
     if len({host for host in keyed if not is_loopback(host)}) > 1:
         raise SettingsError(
-            f"GLOSSATOR_LLM names several addresses, and {_ADDRESS_KEY} would go to all of them.",
-            "Name one address, or put a gateway before them.",
+            f"GLOSSATOR_LLM names several hosts, and {_URL_KEY} would be sent to all of them.",
+            "Name one host, or put a gateway in front of them.",
         )
     return chain
 
 
 def _provider(spec: str, settings: Settings) -> Provider:
     if spec.startswith(("https://", "http://")):
-        return _at_address(spec, settings)
+        return _from_url(spec, settings)
     name, _, model = spec.partition(":")
-    if name not in ADDRESSES or not model:
-        raise SettingsError(f"GLOSSATOR_LLM names {name!r} without a model or a provider.", f"Write {FORMS}.")
+    if name not in BASE_URLS or not model:
+        raise SettingsError(f"Invalid provider or missing model in GLOSSATOR_LLM: {name!r}.", f"Use {FORMS}.")
     variable = _KEYS.get(name, "")
-    key = checked_key(getattr(settings, f"{name}_api_key"), variable) if variable else NO_KEY
+    key = validate_api_key(getattr(settings, f"{name}_api_key"), variable) if variable else NO_KEY
     if not key:
-        raise SettingsError(f"{variable} is not set, and GLOSSATOR_LLM names {spec!r}.", f"Set {variable} to your key.")
-    own = getattr(settings, f"{name}_base_url", "").strip()
-    return Provider(name, checked_address(own or ADDRESSES[name], f"{name.upper()}_BASE_URL"), model, key, variable)
+        raise SettingsError(
+            f"GLOSSATOR_LLM names {spec!r}, but {variable} is not set.", f"Set {variable} to your API key."
+        )
+    base_url = getattr(settings, f"{name}_base_url", "").strip()
+    return Provider(name, validate_url(base_url or BASE_URLS[name], f"{name.upper()}_BASE_URL"), model, key, variable)
 
 
-def _at_address(spec: str, settings: Settings) -> Provider:
-    given, _, model = spec.partition("#")
-    address = checked_address(given, "GLOSSATOR_LLM")
+def _from_url(spec: str, settings: Settings) -> Provider:
+    url, _, model = spec.partition("#")
+    base_url = validate_url(url, "GLOSSATOR_LLM")
     if not model:
-        raise SettingsError("GLOSSATOR_LLM names an address without a model.", "Write https://host/v1#MODEL.")
-    key = checked_key(settings.llm_api_key, _ADDRESS_KEY) or NO_KEY
-    return Provider(address.partition("://")[2].partition("/")[0], address, model, key, _ADDRESS_KEY)
+        raise SettingsError("GLOSSATOR_LLM names a URL without a model.", "Use https://host/v1#MODEL.")
+    key = validate_api_key(settings.llm_api_key, _URL_KEY) or NO_KEY
+    return Provider(base_url.partition("://")[2].partition("/")[0], base_url, model, key, _URL_KEY)

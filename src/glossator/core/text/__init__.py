@@ -1,1 +1,1 @@
-"""Text: where sentences end, which words carry meaning, links to exact words."""
+"""Text processing: sentences, words, and deep links to quotes."""

@@ -1,4 +1,4 @@
-"""Deep links: the page, the heading's anchor, and a text fragment that names the very words."""
+"""Deep links: the page, the heading's anchor, and a text fragment that selects the quote."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ _WORD = re.compile(r"\S+")
 _FORMULA = re.compile(r"\$[^$\s](?:[^$]*[^$\s])?\$")
 _ACCENTS = re.compile("[\u0300-\u036f\u0483-\u0489\u0591-\u05bd\u064b-\u065f\u0670]")
 _UNSPACED = "\u0e00"
-"""From here on come scripts that set no space between words, where any character may begin one."""
+"""First code point of the scripts without spaces between words, where any character may begin one."""
 
-_EXACT = 80
-"""Quotes up to this length are named whole; longer ones by their first and last words."""
+_MAX_EXACT_LENGTH = 80
+"""Quotes up to this length are matched whole; longer ones by their first and last words."""
 
 
 def deep_link(url: str, anchor: str, page: str, start: int, end: int) -> str:
-    """A link that opens `url` at `page[start:end]`; the fragment is left off if it would land elsewhere."""
+    """A link that opens `url` at `page[start:end]`; the fragment is omitted if it would match elsewhere."""
     directive = text_fragment(page, start, end)
     fragment = quote(anchor, safe="-._~!$'()*+,;:@/?") if anchor else ""
     if not directive:
@@ -32,40 +32,35 @@ def text_fragment(page: str, start: int, end: int) -> str:
     words = [match.span() for match in _WORD.finditer(page, start, end)]
     if not words:
         return ""
-    if end - start <= _EXACT and _lands(page, start, end):
+    if end - start <= _MAX_EXACT_LENGTH and _is_first_match(page, start, end):
         return _encode(page[start:end])
     for count in range(4, min(len(words), 24) + 1):
         opening = words[count - 1][1]
-        if not _lands(page, start, opening):
+        if not _is_first_match(page, start, opening):
             continue
         if len(words) <= count + 4:
-            return _encode(page[start : end if end - start <= 4 * _EXACT else opening])
+            return _encode(page[start : end if end - start <= 4 * _MAX_EXACT_LENGTH else opening])
         closing = words[-4][0]
-        if _finds(page, closing, end, opening):
+        if _is_first_match(page, closing, end, opening):
             return f"{_encode(page[start:opening])},{_encode(page[closing:end])}"
         return _encode(page[start:opening])
     return _with_prefix(page, words)
 
 
 def _with_prefix(page: str, words: list[tuple[int, int]]) -> str:
-    """A quote that stands on the page more than once is told apart by the words before it."""
+    """A fragment with the words before the quote, for a quote that occurs on the page more than once."""
     start = words[0][0]
-    end = max((stop for _, stop in words if stop - start <= 4 * _EXACT), default=words[0][1])
+    end = max((stop for _, stop in words if stop - start <= 4 * _MAX_EXACT_LENGTH), default=words[0][1])
     line = page.rfind("\n", 0, start) + 1
     before = [match.start() for match in _WORD.finditer(page, max(line, start - 60), start)]
     for prefix in reversed(before[-5:]):
-        if _lands(page, prefix, end):
+        if _is_first_match(page, prefix, end):
             return f"{_encode(page[prefix:start].strip())}-,{_encode(page[start:end])}"
     return ""
 
 
-def _lands(page: str, start: int, end: int) -> bool:
-    """Whether a browser's search for these words stops at `start` first."""
-    return _finds(page, start, end, 0)
-
-
-def _finds(page: str, start: int, end: int, after: int) -> bool:
-    """Whether the words `page[start:end]` are found nowhere between `after` and `start`, as browsers compare words."""
+def _is_first_match(page: str, start: int, end: int, after: int = 0) -> bool:
+    """Whether the first match of `page[start:end]` from `after` on is at `start`, as browsers compare words."""
     text, words = _folded_page(page), _fold(page[start:end])
     found = text.find(words, _folded_length(page, after))
     while found > 0 and text[found - 1].isalnum() and text[found - 1] < _UNSPACED:
@@ -85,12 +80,12 @@ _folded_page = lru_cache(maxsize=64)(_fold)
 
 @lru_cache(maxsize=1024)
 def _folded_length(page: str, at: int) -> int:
-    """Where a place of a page is found in the folded page."""
+    """The offset in the folded page of an offset in the page."""
     return len(_fold(page[:at]))
 
 
 def _without_formulas(page: str, start: int, end: int) -> tuple[int, int]:
-    """The longest stretch free of formulas, which a browser shows as other characters."""
+    """The longest span without formulas, which a browser renders as other characters."""
     formulas = [match.span() for match in _FORMULA.finditer(page, start, end)]
     begins = [start, *(stop for _, stop in formulas)]
     ends = [*(begin for begin, _ in formulas), end]

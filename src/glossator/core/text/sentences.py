@@ -1,4 +1,4 @@
-"""Where sentences begin and end, in any script."""
+"""Splits text into sentences, in any script."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ import re
 
 from glossator.core.types import Span
 
-MAX_SENTENCE = 2000
-"""A longer run without a full stop is cut at white space, so that no text can make one endless sentence."""
+MAX_SENTENCE_LENGTH = 2000
+"""Longer text without a full stop is cut at white space, so that no input makes one endless sentence."""
 
 STOPS, WIDE_STOPS, OTHER_STOPS = ".!?…", "。！？｡", "۔؟।॥"
-"""Marks that may end a sentence; that end one wherever they stand; that end one before white space."""
+"""Marks that may end a sentence; that always end one; that end one before white space."""
 
 CLOSERS = "\"'”’»)\\]}」』）】*_"
-"""What may stand between a mark and the end of its sentence, for use in a character class."""
+"""Characters allowed between a mark and the end of its sentence, for use in a character class."""
 
-REACH = 24
-"""How far behind a mark `goes_on` looks."""
+LOOKAHEAD = 24
+"""Characters after a mark that `is_inside_sentence` looks at."""
 
 _BOUNDARY = re.compile(
     rf"(?P<ascii>[{STOPS}]+)[{CLOSERS}]*(?=\s|$)"
@@ -31,8 +31,8 @@ _ABBREVIATIONS = frozenset(
     ej sra dña núm
     """.split()
 )
-_MEASURES = frozenset({"ms", "min", "sec"})
-_MEASURED = re.compile(r"\d\s?[^\W\d_]+$")
+_UNITS = frozenset({"ms", "min", "sec"})
+_QUANTITY = re.compile(r"\d\s?[^\W\d_]+$")
 _MAY_END_A_SENTENCE = frozenset({"etc", "no", "co", "inc", "ltd", "max", "min"})
 _OPENERS = frozenset(
     """
@@ -40,7 +40,7 @@ _OPENERS = frozenset(
     this those thus to we what when where while why with you your
     """.split()
 )
-_DOTTED = re.compile(r"(?:^|[\s(\[])(?:[^\W\d_]\.)+[^\W\d_]?$")
+_DOTTED_ABBREVIATION = re.compile(r"(?:^|[\s(\[])(?:[^\W\d_]\.)+[^\W\d_]?$")
 _LAST_WORD = re.compile(r"([^\W\d_]+)$")
 _LIST_MARK = re.compile(r"^\s*(?:\d{1,3}|[a-zA-Z])$")
 _INITIAL = re.compile(r"(?:^|[\s(\[])(?P<name>[^\W\d_][\w’'-]*\.?\s+)?(?P<initial>[^\W\d_])$")
@@ -48,29 +48,29 @@ _NEXT_WORD = re.compile(r"\(?([^\W\d_]+)(\.?)")
 
 
 def split_sentences(text: str, start: int = 0, end: int | None = None) -> list[Span]:
-    """Spans of the sentences in `text[start:end]`, trimmed of white space."""
+    """The spans of the sentences in `text[start:end]`, without surrounding white space."""
     stop = len(text) if end is None else end
     spans: list[Span] = []
     begin = start
     cased = any(character.isupper() for character in text[start : min(stop, start + 400)])
     for match in _BOUNDARY.finditer(text, start, stop):
-        if match["ascii"] and _goes_on(text, begin, match, stop, cased):
+        if match["ascii"] and _is_inside_sentence(text, begin, match, stop, cased):
             continue
-        _add(spans, text, begin, match.end())
+        _append_span(spans, text, begin, match.end())
         begin = match.end()
-    _add(spans, text, begin, stop)
+    _append_span(spans, text, begin, stop)
     return spans
 
 
-def _goes_on(text: str, begin: int, match: re.Match[str], stop: int, cased: bool) -> bool:
-    """Whether a match is no boundary, given what stands around it."""
+def _is_inside_sentence(text: str, begin: int, match: re.Match[str], stop: int, cased: bool) -> bool:
+    """Whether a match is not a boundary, given the text around it."""
     dot, after = match.start(), match.end()
-    rest = text[after : min(stop, after + REACH)].lstrip()
-    return goes_on(text[max(begin, dot - 40) : dot], match["ascii"], rest, cased)
+    rest = text[after : min(stop, after + LOOKAHEAD)].lstrip()
+    return is_inside_sentence(text[max(begin, dot - 40) : dot], match["ascii"], rest, cased)
 
 
-def goes_on(before: str, mark: str, rest: str, cased: bool) -> bool:
-    """Whether a mark belongs to an abbreviation, an initial or a list number, or stands within a sentence."""
+def is_inside_sentence(before: str, mark: str, rest: str, cased: bool) -> bool:
+    """Whether a mark belongs to an abbreviation, an initial or a list number, or its sentence continues after it."""
     if rest and (rest[0] in ",;:" or (cased and rest[0].islower() and rest.split(maxsplit=1)[0].islower())):
         return True
     if mark != ".":
@@ -80,15 +80,15 @@ def goes_on(before: str, mark: str, rest: str, cased: bool) -> bool:
     word = _LAST_WORD.search(before)
     if not word or not rest:
         return False
-    if word[1].lower() in _MEASURES and _MEASURED.search(before):
+    if word[1].lower() in _UNITS and _QUANTITY.search(before):
         return False
     if word[1].lower() in _ABBREVIATIONS:
         return word[1].lower() not in _MAY_END_A_SENTENCE or rest[0].isdigit()
-    return word[1].isupper() and (bool(_DOTTED.search(before)) or _is_initial(before, rest))
+    return word[1].isupper() and (bool(_DOTTED_ABBREVIATION.search(before)) or _is_initial(before, rest))
 
 
-def needs_word(before: str, mark: str, rest: str, cased: bool) -> bool:
-    """Whether `goes_on` must see the first word of `rest` whole before its answer is certain."""
+def needs_next_word(before: str, mark: str, rest: str, cased: bool) -> bool:
+    """Whether `is_inside_sentence` needs the whole first word of `rest` to be certain."""
     small = cased and rest[:1].islower() and rest.islower()
     return small or (mark == "." and _INITIAL.search(before) is not None)
 
@@ -104,14 +104,14 @@ def _is_initial(before: str, rest: str) -> bool:
     return name[:1].isupper() and (len(name) == 2 or following[1].lower() not in _OPENERS)
 
 
-def _add(spans: list[Span], text: str, begin: int, end: int) -> None:
-    """Append the trimmed span, cut where it is too long."""
+def _append_span(spans: list[Span], text: str, begin: int, end: int) -> None:
+    """Append the trimmed span, cut if it is too long."""
     while begin < end and text[begin].isspace():
         begin += 1
     while end > begin and text[end - 1].isspace():
         end -= 1
-    while end - begin > MAX_SENTENCE:
-        cut = last_space(text, begin, begin + MAX_SENTENCE)
+    while end - begin > MAX_SENTENCE_LENGTH:
+        cut = last_space(text, begin, begin + MAX_SENTENCE_LENGTH)
         spans.append(Span(begin, cut))
         begin = cut
         while begin < end and text[begin].isspace():
@@ -121,7 +121,7 @@ def _add(spans: list[Span], text: str, begin: int, end: int) -> None:
 
 
 def last_space(text: str, begin: int, end: int) -> int:
-    """The last cut at white space in the second half of a range, else its end."""
+    """The last white space in the second half of a range, or its end."""
     for position in range(end, (begin + end) // 2, -1):
         if text[position].isspace():
             return position

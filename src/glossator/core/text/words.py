@@ -1,4 +1,4 @@
-"""The words of a text that carry meaning, folded so that inflected forms meet."""
+"""Words and stems: which words of a text carry meaning, with inflected forms folded together."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from itertools import pairwise
 
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)?", re.UNICODE)
 _MARKS = re.compile(r"[^\w\s'’-]+")
-_STOP = frozenset(
+_STOP_WORDS = frozenset(
     """
     a about above after again against all almost also although always am among an and another any anyone
     anything are aren't as at be because been before being below between both but by can can't cannot
@@ -25,8 +25,8 @@ _STOP = frozenset(
     vs yet you your yours explain describe happen happens difference work works
     """.split()
 )
-_SHORT = 1000
-"""Characters of a text whose words are kept."""
+_MAX_CACHED_LENGTH = 1000
+"""Texts up to this length have their words cached."""
 _PLURALS = ("", "s", "es")
 _SUFFIXES = tuple(
     (ending, stem)
@@ -49,27 +49,31 @@ def all_words(text: str) -> list[str]:
 
 def content_words(text: str) -> list[str]:
     """Stems of the words that carry meaning, in order."""
-    return list(_content_words(text)) if len(text) <= _SHORT else [stem(w) for w in all_words(text) if w not in _STOP]
+    return (
+        list(_content_words(text))
+        if len(text) <= _MAX_CACHED_LENGTH
+        else [stem(w) for w in all_words(text) if w not in _STOP_WORDS]
+    )
 
 
 @lru_cache(8192)
 def _content_words(text: str) -> tuple[str, ...]:
-    """A book's sentences are read again and again."""
-    return tuple(stem(word) for word in all_words(text) if word not in _STOP)
+    """Cached, as the same sentences of a book are read many times."""
+    return tuple(stem(word) for word in all_words(text) if word not in _STOP_WORDS)
 
 
-def neighbours(text: str) -> list[tuple[str, str]]:
-    """Stems of words that carry meaning and stand side by side, with no mark between them."""
-    found = []
+def adjacent_pairs(text: str) -> list[tuple[str, str]]:
+    """Stems of adjacent words that carry meaning, with no punctuation between them."""
+    pairs = []
     for part in _MARKS.split(text):
         words = all_words(part)
-        found += [(stem(a), stem(b)) for a, b in pairwise(words) if a not in _STOP and b not in _STOP]
-    return found
+        pairs += [(stem(a), stem(b)) for a, b in pairwise(words) if a not in _STOP_WORDS and b not in _STOP_WORDS]
+    return pairs
 
 
 @lru_cache(1 << 16)
 def stem(word: str) -> str:
-    """A light stem: enough for plurals, tenses and the commonest endings of English; other scripts stay whole."""
+    """A light English stemmer for plurals, tenses and common endings; other scripts are left as they are."""
     word = word.removesuffix("'s").removesuffix("’s")
     if len(word) < 4 or not word.isascii() or not word.isalpha():
         return word
@@ -91,30 +95,30 @@ def _fold(word: str) -> str:
 
 
 class WordFinder:
-    """Finds given stems in texts: a stem stands wherever a word begins with it."""
+    """Finds stems in texts: a stem matches every word that begins with it."""
 
     def __init__(self, stems: Sequence[str]) -> None:
         self.stems = tuple(dict.fromkeys(stems))
 
     def find(self, text: str) -> list[tuple[int, str]]:
-        """Every place of every stem, as (offset, stem)."""
+        """Every match, as (offset, stem)."""
         lowered = text.lower()
-        if len(lowered) != len(text):  # a few capitals grow when lowered, and would shift what follows
+        if len(lowered) != len(text):  # a few capitals become longer in lower case, and would shift the offsets
             lowered = "".join(low if len(low := character.lower()) == 1 else character for character in text)
-        return [(place, stem) for stem in self.stems for place in _places(lowered, stem)]
+        return [(offset, stem) for stem in self.stems for offset in _matches(lowered, stem)]
 
 
-def _places(text: str, stem: str) -> Iterator[int]:
-    """Where words begin with a stem; a short one must be the whole word, or far too many would."""
-    place = text.find(stem)
-    while place >= 0:
-        if not text[place - 1 : place].isalnum() and (len(stem) > 3 or _is_whole(text, place + len(stem))):
-            yield place
-        place = text.find(stem, place + 1)
+def _matches(text: str, stem: str) -> Iterator[int]:
+    """Offsets of words that begin with a stem; a short stem must be the whole word, or it would match too many."""
+    offset = text.find(stem)
+    while offset >= 0:
+        if not text[offset - 1 : offset].isalnum() and (len(stem) > 3 or _ends_word(text, offset + len(stem))):
+            yield offset
+        offset = text.find(stem, offset + 1)
 
 
-def _is_whole(text: str, end: int) -> bool:
-    """Whether a word ends here, but for a plural ending."""
+def _ends_word(text: str, end: int) -> bool:
+    """Whether a word ends here, apart from a plural ending."""
     return any(
         text.startswith(ending, end) and not text[end + len(ending) : end + len(ending) + 1].isalnum()
         for ending in _PLURALS

@@ -1,1 +1,1 @@
-"""File formats: each becomes HTML, and one extractor turns HTML into text and blocks."""
+"""File formats: each is converted to HTML, from which one extractor takes text and blocks."""

@@ -1,4 +1,4 @@
-"""Fenced code in Markdown sources: where it begins and ends, so that what stands in it is left alone."""
+"""Fenced code blocks in Markdown: where they begin and end, so that their content is left unchanged."""
 
 from __future__ import annotations
 
@@ -6,19 +6,19 @@ import re
 from collections.abc import Iterator
 
 FENCE = r"(?P<fence>^(?:[ \t>]|[-*+][ \t]|\d{1,9}[.)][ \t])*+(?P<ticks>`{3,}+(?=[^`\n]*$)|~{3,}+))"
-"""The start of a fence's first line, also in a quotation or a list item."""
+"""The start of a fence's first line, also within a block quote or list item."""
 
 _OPENING = re.compile(FENCE, re.MULTILINE)
 
 
 def fence_end(text: str, ticks: str, start: int) -> int:
-    """Where the fence that `ticks` opened ends; one that nothing closes goes on to the end, as in CommonMark."""
-    found = _closing(ticks).search(text, start)
-    return found.end() if found else len(text)
+    """The end of the fence that `ticks` opened; as in CommonMark, an unclosed fence extends to the end of the text."""
+    match = _closing(ticks).search(text, start)
+    return match.end() if match else len(text)
 
 
 def fenced_lines(text: str) -> Iterator[tuple[str, str | None]]:
-    """Every line, with the language line of the fence it stands in, or None outside of code."""
+    """Each line with the info string of the fence that contains it, or None outside code."""
     closing: re.Pattern[str] | None = None
     info: str | None = None
     for line in text.split("\n"):

@@ -1,4 +1,4 @@
-"""MDX becomes Markdown: what only a browser runs is taken out, what a reader sees stays."""
+"""Converts MDX to Markdown: code that only a browser runs is removed, text that a reader sees is retained."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from glossator.ingest.files import well_formed
-from glossator.ingest.formats.dialects import open_admonition
+from glossator.ingest.formats.dialects import convert_admonition_line
 from glossator.ingest.formats.fences import FENCE, fence_end
-from glossator.ingest.formats.markdown import PARTIAL
+from glossator.ingest.formats.markdown import PARTIAL_TAGS
 
 _TOKENS = re.compile(
     FENCE + r"|(?P<admonition>^[ \t>]*+:{3,}[^\n]*$)"
     r"|(?P<code>`+)"
     r"|(?P<math>\$\$?)"
     r"|(?P<comment>\{\s*+/\*|<!--)"
-    r"|(?P<kept>\\[\\`${}<>]|<[a-z][a-z0-9+.-]*:[^\s<>]*+>)"
+    r"|(?P<literal>\\[\\`${}<>]|<[a-z][a-z0-9+.-]*:[^\s<>]*+>)"
     r"|(?P<esm>^(?:import|export)(?=[ \t{*'\"]))"
     r"|(?P<tag></?[A-Za-z][\w.:-]*+(?=[\s/>])|</?>)"
     r"|(?P<brace>\{)",
@@ -32,9 +32,9 @@ _INLINE_MATH = re.compile(r"\$(?![\s$])[^$\n]{1,1000}?(?<![\s\\])\$(?!\d)")
 _COMMENTED_ID = re.compile(r"\{\s*/\*\s*(#[\w-]+)\s*\*/\s*\}(?=[ \t]*$)", re.MULTILINE)
 _CLASSIC_ID = re.compile(r"\{#[^\s{}]+\}")
 _STRING = re.compile(r"\{\s*(?:\"([^\"]*)\"|'([^']*)'|`([^`$]*)`)\s*\}")
-_LISTING = re.compile(r"\s*\{\s*`([^`]*)`\s*\}\s*</CodeBlock>")
+_CODE_BLOCK = re.compile(r"\s*\{\s*`([^`]*)`\s*\}\s*</CodeBlock>")
 _ATTRIBUTE = re.compile(r"(?<![\w:.-])([A-Za-z_][\w:.-]*+)\s*=\s*\{?\s*(\"[^\"]*\"|'[^']*'|`[^`$]*`)")
-_NOT_SHOWN = re.compile(r"\shidden(?=[\s/>]|=\{true)|display\s*:\s*['\"]?none")
+_HIDDEN_ATTRIBUTE = re.compile(r"\shidden(?=[\s/>]|=\{true)|display\s*:\s*['\"]?none")
 _PARTIAL = re.compile(r"^[ \t]*import\s+([A-Z]\w*)\s+from\s+['\"]([^'\"\n]+\.mdx?)['\"]", re.MULTILINE)
 _QUOTE_OR_BRACE = re.compile(r"[\"'`{}]")
 _IN_TAG = re.compile(r"[<>\"'{]")
@@ -43,14 +43,14 @@ _MARKUP = re.compile(r"[!-/:-@\[-`{-~]")
 _CLOSING_BRACE = re.compile(r"\s*\}")
 _LITERAL = re.compile(r"\"[^\"]*\"|'[^']*'")
 
-_VISIBLE = {
+_VISIBLE_ATTRIBUTES = {
     "TabItem": ("label", "value"),
     "Admonition": ("title",),
     "Details": ("summary",),
     "Listing": ("caption",),
     "Card": ("title",),
 }
-"""Attributes of components that a reader sees: the first that is given."""
+"""Visible attributes of components; the first one given is used."""
 
 _INLINE_TAGS = frozenset(
     """
@@ -59,170 +59,176 @@ _INLINE_TAGS = frozenset(
 )
 _VOID_TAGS = frozenset("area base br col embed hr img input link meta source track wbr".split())
 
-_FAR = 20_000
-"""No tag or expression is longer: a bracket that stays open so long is a character of the text."""
+_MAX_BRACKET_CHARACTERS = 20_000
+"""A bracket that is still open after this many characters is read as text."""
 
-_FAR_CODE = 200_000
-"""No import or export is longer."""
+_MAX_STATEMENT_CHARACTERS = 200_000
+"""The end of an import or export is searched this far."""
 
-_VAIN = 1_000_000
-"""After so many characters searched in vain for closing brackets, the rest is text: such a file is no MDX."""
+_MAX_FAILED_SCAN = 1_000_000
+"""After this many characters searched for closing brackets that do not exist, the rest is read as text."""
 
-Partial = Callable[[str], str]
+LoadPartial = Callable[[str], str]
 
 
 @dataclass(slots=True)
-class _Page:
-    """A text on its way through; `fresh` while the line it writes holds nothing but white space and tags."""
+class MdxScanner:
+    """Scans an MDX text and collects the output; handlers return the position at which to go on.
+
+    `at_line_start` while the current output line has only white space and tags; `mdx_block_ticks` is the length of
+    the fence of an open `mdx-code-block`; `failed_scan` counts characters searched without success.
+    """
 
     text: str
     partials: dict[str, str]
-    partial: Partial
+    load_partial: LoadPartial
     out: list[str] = field(default_factory=list)
-    fresh: bool = True
+    at_line_start: bool = True
     indent: str = ""
-    unwrapped: int = 0
-    vain: int = 0
-    known: dict[object, int] = field(default_factory=dict)
-    runs: dict[int, list[int]] | None = None
+    mdx_block_ticks: int = 0
+    failed_scan: int = 0
+    next_positions: dict[object, int] = field(default_factory=dict)
+    backtick_runs: dict[int, list[int]] | None = None
 
     def write(self, text: str) -> None:
         self.out.append(text)
         _, newline, line = text.rpartition("\n")
         if newline:
-            self.fresh, self.indent = True, line[: len(line) - len(line.lstrip())]
-        self.fresh = self.fresh and not line.strip()
+            self.at_line_start, self.indent = True, line[: len(line) - len(line.lstrip())]
+        self.at_line_start = self.at_line_start and not line.strip()
 
     def write_block(self, text: str) -> None:
-        """Text between blank lines, as far in as the line it stands on."""
+        """Write text between blank lines, indented like the current line."""
         self.out.append(f"\n\n{self.indent}{text}\n\n{self.indent}")
 
-    def find(self, mark: re.Pattern[str] | str, start: int) -> int:
-        """Where a mark stands next, or the text's end; no stretch is searched twice."""
-        if self.known.get(mark, -1) < start:
-            found = self.text.find(mark, start) if isinstance(mark, str) else _start(mark.search(self.text, start))
-            self.known[mark] = found if found >= 0 else len(self.text)
-        return self.known[mark]
+    def find(self, pattern: re.Pattern[str] | str, start: int) -> int:
+        """The next position of a pattern, or the end of the text; nothing is searched twice."""
+        if self.next_positions.get(pattern, -1) < start:
+            found = (
+                self.text.find(pattern, start) if isinstance(pattern, str) else _start(pattern.search(self.text, start))
+            )
+            self.next_positions[pattern] = found if found >= 0 else len(self.text)
+        return self.next_positions[pattern]
 
-    def same_run(self, ticks: int, start: int) -> int:
-        """Where the next run of exactly so many backticks begins, or the text's end."""
-        if self.runs is None:
-            self.runs = defaultdict(list)
+    def next_backtick_run(self, ticks: int, start: int) -> int:
+        """The start of the next run of exactly this many backticks, or the end of the text."""
+        if self.backtick_runs is None:
+            self.backtick_runs = defaultdict(list)
             for run in re.finditer(r"`+", self.text):
-                self.runs[len(run[0])].append(run.start())
-        runs = self.runs.get(ticks, [])
-        place = bisect_left(runs, start)
-        return runs[place] if place < len(runs) else len(self.text)
+                self.backtick_runs[len(run[0])].append(run.start())
+        starts = self.backtick_runs.get(ticks, [])
+        index = bisect_left(starts, start)
+        return starts[index] if index < len(starts) else len(self.text)
 
 
 def _start(found: re.Match[str] | None) -> int:
     return found.start() if found else -1
 
 
-def to_markdown(text: str, partial: Partial = lambda target: "") -> str:
-    """Strip imports, exports, comments, components and expressions; keep their readable children.
+def to_markdown(text: str, load_partial: LoadPartial = lambda target: "") -> str:
+    """Remove imports, exports, comments, components and expressions, but not the readable text inside components.
 
-    `partial` gives the Markdown of an imported file, which stands where its component is used.
+    `load_partial` returns the Markdown of an imported file; it replaces the component of that name.
     """
-    page = _Page(text, dict(_PARTIAL.findall(text)), partial)
+    scanner = MdxScanner(text, dict(_PARTIAL.findall(text)), load_partial)
     position = 0
     while match := _TOKENS.search(text, position):
-        page.write(text[position : match.start()])
-        position = _HANDLERS[match.lastgroup or ""](page, match)
-    page.write(text[position:])
-    return "".join(page.out)
+        scanner.write(text[position : match.start()])
+        position = _HANDLERS[match.lastgroup or ""](scanner, match)
+    scanner.write(text[position:])
+    return "".join(scanner.out)
 
 
-def _fence(page: _Page, match: re.Match[str]) -> int:
-    """Code stays as it is; `mdx-code-block` is no code but content that translators are not to touch."""
-    line_end = page.find("\n", match.end())
-    info = page.text[match.end() : line_end].strip()
+def _handle_fence(scanner: MdxScanner, match: re.Match[str]) -> int:
+    """Code is left unchanged; `mdx-code-block` is not code, but content that translation tools must skip."""
+    line_end = scanner.find("\n", match.end())
+    info = scanner.text[match.end() : line_end].strip()
     ticks = match["ticks"]
     if info == "mdx-code-block":
-        page.unwrapped = len(ticks)
-    elif page.unwrapped and not info and len(ticks) >= page.unwrapped:
-        page.unwrapped = 0
+        scanner.mdx_block_ticks = len(ticks)
+    elif scanner.mdx_block_ticks and not info and len(ticks) >= scanner.mdx_block_ticks:
+        scanner.mdx_block_ticks = 0
     else:
-        return _keep(page, match.start(), fence_end(page.text, ticks, line_end))
+        return _copy(scanner, match.start(), fence_end(scanner.text, ticks, line_end))
     return line_end
 
 
-def _keep(page: _Page, start: int, end: int) -> int:
-    page.write(page.text[start:end])
+def _copy(scanner: MdxScanner, start: int, end: int) -> int:
+    scanner.write(scanner.text[start:end])
     return end
 
 
-def _admonition(page: _Page, match: re.Match[str]) -> int:
-    page.write(open_admonition(match[0]))
+def _handle_admonition(scanner: MdxScanner, match: re.Match[str]) -> int:
+    scanner.write(convert_admonition_line(match[0]))
     return match.end()
 
 
-def _code(page: _Page, match: re.Match[str]) -> int:
-    """Code in a line of text ends with as many backticks as it began, within the paragraph."""
+def _handle_code(scanner: MdxScanner, match: re.Match[str]) -> int:
+    """Inline code ends with the same number of backticks, within the paragraph."""
     ticks = len(match[0])
-    end = page.same_run(ticks, match.end())
-    inside = end < page.find(_BLANK_LINE, match.end())
-    return _keep(page, match.start(), end + ticks if inside else match.end())
+    end = scanner.next_backtick_run(ticks, match.end())
+    inside = end < scanner.find(_BLANK_LINE, match.end())
+    return _copy(scanner, match.start(), end + ticks if inside else match.end())
 
 
-def _math(page: _Page, match: re.Match[str]) -> int:
+def _handle_math(scanner: MdxScanner, match: re.Match[str]) -> int:
     if match[0] == "$$":
-        end = page.find("$$", match.end())
-        return _keep(page, match.start(), end + 2 if end - match.end() < _FAR else match.end())
-    found = _INLINE_MATH.match(page.text, match.start())
-    return _keep(page, match.start(), found.end() if found else match.end())
+        end = scanner.find("$$", match.end())
+        return _copy(scanner, match.start(), end + 2 if end - match.end() < _MAX_BRACKET_CHARACTERS else match.end())
+    found = _INLINE_MATH.match(scanner.text, match.start())
+    return _copy(scanner, match.start(), found.end() if found else match.end())
 
 
-def _comment(page: _Page, match: re.Match[str]) -> int:
-    """Comments go, but for the id that one may give to a heading."""
-    if found := _COMMENTED_ID.match(page.text, match.start()):
-        line = page.text.rfind("\n", 0, found.start()) + 1
-        page.write(f"{{{found[1]}}}" if page.text.startswith("#", line) else "")
+def _handle_comment(scanner: MdxScanner, match: re.Match[str]) -> int:
+    """Comments are removed, except for a heading's custom id."""
+    if found := _COMMENTED_ID.match(scanner.text, match.start()):
+        line = scanner.text.rfind("\n", 0, found.start()) + 1
+        scanner.write(f"{{{found[1]}}}" if scanner.text.startswith("#", line) else "")
         return found.end()
     closer = "-->" if match[0] == "<!--" else "*/"
-    end = page.find(closer, match.end())
-    if end == len(page.text):
-        return _keep(page, match.start(), match.end())
+    end = scanner.find(closer, match.end())
+    if end == len(scanner.text):
+        return _copy(scanner, match.start(), match.end())
     if closer == "-->":
         return end + len(closer)
-    brace = _CLOSING_BRACE.match(page.text, end + len(closer))
-    return brace.end() if brace else _expression(page, match)
+    brace = _CLOSING_BRACE.match(scanner.text, end + len(closer))
+    return brace.end() if brace else _handle_expression(scanner, match)
 
 
-def _kept(page: _Page, match: re.Match[str]) -> int:
-    return _keep(page, match.start(), match.end())
+def _handle_literal(scanner: MdxScanner, match: re.Match[str]) -> int:
+    return _copy(scanner, match.start(), match.end())
 
 
-def _esm(page: _Page, match: re.Match[str]) -> int:
-    """An import or export goes, up to the first line end at which its brackets and templates are closed."""
-    limit = min(len(page.text), match.start() + _FAR_CODE)
+def _handle_esm(scanner: MdxScanner, match: re.Match[str]) -> int:
+    """Remove an import or export, up to the first line end at which its brackets and templates are closed."""
+    limit = min(len(scanner.text), match.start() + _MAX_STATEMENT_CHARACTERS)
     statement = _IMPORT if match[0] == "import" else _EXPORT
-    if page.vain > _VAIN or not statement.match(page.text, match.start(), limit):
-        return _keep(page, match.start(), match.end())
+    if scanner.failed_scan > _MAX_FAILED_SCAN or not statement.match(scanner.text, match.start(), limit):
+        return _copy(scanner, match.start(), match.end())
     depth, ticks, position = 0, 0, match.start()
     while position < limit:
-        end = page.find("\n", position)
-        line = _LITERAL.sub("", page.text[position:end])
+        end = scanner.find("\n", position)
+        line = _LITERAL.sub("", scanner.text[position:end])
         depth += sum(map(line.count, "{([")) - sum(map(line.count, "})]"))
         ticks += line.count("`")
         position = end + 1
-        following = page.text[position : page.find("\n", position)]
+        following = scanner.text[position : scanner.find("\n", position)]
         if depth <= 0 and ticks % 2 == 0 and not (following.strip() and following[0].isspace()):
-            return min(position, len(page.text))
-    page.vain += limit - match.start()
-    return page.find(_BLANK_LINE, match.start())
+            return min(position, len(scanner.text))
+    scanner.failed_scan += limit - match.start()
+    return scanner.find(_BLANK_LINE, match.start())
 
 
-def _expression(page: _Page, match: re.Match[str]) -> int:
-    """A `{…}` in prose: a string is its text, a heading's id stays, all else goes."""
+def _handle_expression(scanner: MdxScanner, match: re.Match[str]) -> int:
+    """A `{…}` in prose: a string becomes its text, a heading's id is retained, anything else is removed."""
     start = match.start()
-    if found := _CLASSIC_ID.match(page.text, start):
-        return _keep(page, start, found.end())
-    if found := _STRING.match(page.text, start):
-        page.write(_as_text(well_formed(_ESCAPE.sub(_unescape, found[1] or found[2] or found[3] or ""))))
+    if found := _CLASSIC_ID.match(scanner.text, start):
+        return _copy(scanner, start, found.end())
+    if found := _STRING.match(scanner.text, start):
+        scanner.write(_escape_markup(well_formed(_ESCAPE.sub(_unescape, found[1] or found[2] or found[3] or ""))))
         return found.end()
-    end = _closing(page, start)
-    return _keep(page, start, start + 1) if end is None else end
+    end = _closing_brace_end(scanner, start)
+    return _copy(scanner, start, start + 1) if end is None else end
 
 
 def _unescape(found: re.Match[str]) -> str:
@@ -231,101 +237,105 @@ def _unescape(found: re.Match[str]) -> str:
     return chr(int(found[1][1:], 16)) if len(found[1]) > 1 else found[1]
 
 
-def _as_text(text: str) -> str:
-    """Words that come from code: no character of theirs is markup."""
+def _escape_markup(text: str) -> str:
+    """Escape text that comes from code, so that no character of it is read as markup."""
     return _MARKUP.sub(lambda found: f"&#{ord(found[0])};", text)
 
 
-def _closing(page: _Page, start: int) -> int | None:
-    """The position after the brace that closes the one at `start`."""
-    if page.vain > _VAIN:
+def _closing_brace_end(scanner: MdxScanner, start: int) -> int | None:
+    """The position after the brace that closes the one at `start`; None if it is not closed."""
+    if scanner.failed_scan > _MAX_FAILED_SCAN:
         return None
     depth, quote = 0, ""
-    limit = min(len(page.text), start + _FAR)
-    for found in _QUOTE_OR_BRACE.finditer(page.text, start, limit):
-        mark, before = found[0], page.text[found.start() - 1 : found.start()]
+    limit = min(len(scanner.text), start + _MAX_BRACKET_CHARACTERS)
+    for found in _QUOTE_OR_BRACE.finditer(scanner.text, start, limit):
+        character, before = found[0], scanner.text[found.start() - 1 : found.start()]
         if quote:
-            quote = "" if mark == quote and before != "\\" else quote
-        elif mark == "{":
+            quote = "" if character == quote and before != "\\" else quote
+        elif character == "{":
             depth += 1
-        elif mark != "}":
-            quote = mark if before in "={(,[: \n" else ""
+        elif character != "}":
+            quote = character if before in "={(,[: \n" else ""
         elif depth == 1:
             return found.end()
         else:
             depth -= 1
-    page.vain += limit - start
+    scanner.failed_scan += limit - start
     return None
 
 
-def _tag(page: _Page, match: re.Match[str]) -> int:
-    """A component's tag goes, an HTML tag stays without its expressions."""
-    end = _tag_end(page, match.end()) if not match[0].endswith(">") else match.end()
+def _handle_tag(scanner: MdxScanner, match: re.Match[str]) -> int:
+    """Remove a component's tag; retain an HTML tag without its expressions."""
+    end = _tag_end(scanner, match.end()) if not match[0].endswith(">") else match.end()
     if end is None:
-        return _keep(page, match.start(), match.end())
+        return _copy(scanner, match.start(), match.end())
     name = match[0].strip("</>")
-    name = "div" if name == "p" else name  # a paragraph could not hold the paragraphs that Markdown makes of its text
+    name = "div" if name == "p" else name  # a <p> cannot contain the paragraphs that Markdown makes of its text
     if match[0].startswith("</"):
-        _write_tag(page, name, f"</{name}>" if _is_html(name) else "")
+        _write_tag(scanner, name, f"</{name}>" if _is_html(name) else "")
         return end
-    inside = page.text[match.end() : end]
+    inside = scanner.text[match.end() : end]
     attributes = {key: value[1:-1] for key, value in _ATTRIBUTE.findall(inside)}
     if _is_html(name):
-        _write_tag(page, name, _html_tag(name, attributes, inside))
+        _write_tag(scanner, name, _html_tag(name, attributes, inside))
         return end
-    return _component(page, name, attributes, end)
+    return _component(scanner, name, attributes, end)
 
 
 def _is_html(name: str) -> bool:
     return name[:1].islower() and "." not in name
 
 
-def _write_tag(page: _Page, name: str, tag: str) -> None:
-    """At the start of a line a tag is a block of its own, within a line it is part of the text."""
-    if page.fresh and name not in _INLINE_TAGS:
-        page.write_block(tag)
+def _write_tag(scanner: MdxScanner, name: str, tag: str) -> None:
+    """A tag at the start of a line is a block, a tag within a line is part of the text."""
+    if scanner.at_line_start and name not in _INLINE_TAGS:
+        scanner.write_block(tag)
     else:
-        page.out.append(tag)
+        scanner.out.append(tag)
 
 
 def _html_tag(name: str, attributes: dict[str, str], inside: str) -> str:
-    kept = "".join(
+    retained = "".join(
         f' {"class" if k == "className" else k}="{v.replace(chr(34), "&quot;")}"' for k, v in attributes.items()
     )
-    hidden = " hidden" if _NOT_SHOWN.search(inside) else ""
+    hidden = " hidden" if _HIDDEN_ATTRIBUTE.search(inside) else ""
     closed = f"</{name}>" if inside.endswith("/>") and name not in _VOID_TAGS else ""
-    return f"<{name}{kept}{hidden}>{closed}"
+    return f"<{name}{retained}{hidden}>{closed}"
 
 
-def _component(page: _Page, name: str, attributes: dict[str, str], end: int) -> int:
-    """What a reader sees of a component: a partial's text, a listing, a label."""
-    if name in page.partials:
-        page.write("\n\n".join(("", PARTIAL[0], page.partial(page.partials[name]), PARTIAL[1], "")))
+def _component(scanner: MdxScanner, name: str, attributes: dict[str, str], end: int) -> int:
+    """Write what a reader sees of a component: the text of a partial, a code block or a label."""
+    if name in scanner.partials:
+        partial = scanner.load_partial(scanner.partials[name])
+        scanner.write("\n\n".join(("", PARTIAL_TAGS[0], partial, PARTIAL_TAGS[1], "")))
         return end
-    listing = _LISTING.match(page.text, end) if name == "CodeBlock" else None
-    if listing:
+    code_block = _CODE_BLOCK.match(scanner.text, end) if name == "CodeBlock" else None
+    if code_block:
         language = attributes.get("language", "")
-        page.write(f"\n\n```{language}\n{listing[1].strip(chr(10))}\n```\n\n")
-        return listing.end()
-    label = next((attributes[key] for key in _VISIBLE.get(name, ()) if attributes.get(key)), "")
+        scanner.write(f"\n\n```{language}\n{code_block[1].strip(chr(10))}\n```\n\n")
+        return code_block.end()
+    label = next((attributes[key] for key in _VISIBLE_ATTRIBUTES.get(name, ()) if attributes.get(key)), "")
     if label:
-        page.write_block(_as_text(html.unescape(label)))
+        scanner.write_block(_escape_markup(html.unescape(label)))
     else:
-        _write_tag(page, name, "")
+        _write_tag(scanner, name, "")
     return end
 
 
-def _tag_end(page: _Page, start: int) -> int | None:
-    """The position after the `>` that ends a tag, past strings and braces."""
-    limit = min(len(page.text), start + _FAR)
+def _tag_end(scanner: MdxScanner, start: int) -> int | None:
+    """The position after the `>` that ends a tag, skipping strings and braces; None if the tag does not end."""
+    limit = min(len(scanner.text), start + _MAX_BRACKET_CHARACTERS)
     position = start
-    while found := _IN_TAG.search(page.text, position, limit):
-        mark = found[0]
-        if mark == ">":
+    while found := _IN_TAG.search(scanner.text, position, limit):
+        character = found[0]
+        if character == ">":
             return found.end()
-        if mark == "<":
+        if character == "<":
             return None
-        after = _closing(page, found.start()) if mark == "{" else page.text.find(mark, found.end(), limit) + 1
+        if character == "{":
+            after = _closing_brace_end(scanner, found.start())
+        else:
+            after = scanner.text.find(character, found.end(), limit) + 1
         if not after:
             return None
         position = after
@@ -333,13 +343,13 @@ def _tag_end(page: _Page, start: int) -> int | None:
 
 
 _HANDLERS = {
-    "fence": _fence,
-    "admonition": _admonition,
-    "code": _code,
-    "math": _math,
-    "comment": _comment,
-    "kept": _kept,
-    "esm": _esm,
-    "tag": _tag,
-    "brace": _expression,
+    "fence": _handle_fence,
+    "admonition": _handle_admonition,
+    "code": _handle_code,
+    "math": _handle_math,
+    "comment": _handle_comment,
+    "literal": _handle_literal,
+    "esm": _handle_esm,
+    "tag": _handle_tag,
+    "brace": _handle_expression,
 }

@@ -1,18 +1,18 @@
-"""Which files of a folder are pages, in what order, and at which address each one will stand."""
+"""Site layouts: which files of a folder are pages, their order, and the URL of each."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 from glossator.ingest.layouts import docusaurus, mdbook, mkdocs, plain
-from glossator.ingest.layouts.page import Layout
+from glossator.ingest.layouts.page import SiteLayout
 
 _DETECTORS = (docusaurus.detect, mdbook.detect, mkdocs.detect)
 
 
-def layout_of(root: Path) -> Layout:
-    """The layout of a folder: a known site generator's, or plain files."""
+def detect_layout(root: Path) -> SiteLayout:
+    """The layout of a folder: that of a known site generator, or plain files."""
     for detect in _DETECTORS:
         if (found := detect(root)) is not None:
             return found
-    return plain.layout(root)
+    return plain.folder_layout(root)

@@ -1,4 +1,4 @@
-"""Docusaurus: routes, slugs, number prefixes, categories, drafts."""
+"""Docusaurus layout: routes, slugs, number prefixes, categories and drafts."""
 
 from __future__ import annotations
 
@@ -15,49 +15,49 @@ import yaml
 from glossator.core.errors import SourceError
 from glossator.ingest.files import peek
 from glossator.ingest.formats.markdown import scalar, split_front_matter
-from glossator.ingest.layouts.page import MARKDOWN, Layout, Page, relative_id, walk
+from glossator.ingest.layouts.page import MARKDOWN_SUFFIXES, SiteLayout, SourcePage, readable_files, relative_id
 
-_CONFIGS = ("docusaurus.config.js", "docusaurus.config.ts", "docusaurus.config.mjs", "docusaurus.config.cjs")
-_CATEGORIES = ("_category_.json", "_category_.yml", "_category_.yaml")
-_PREFIX = re.compile(r"^(\d+)\s*[-_.]+\s*([^-_.\s].*)$")
+_CONFIG_FILES = ("docusaurus.config.js", "docusaurus.config.ts", "docusaurus.config.mjs", "docusaurus.config.cjs")
+_CATEGORY_FILES = ("_category_.json", "_category_.yml", "_category_.yaml")
+_NUMBER_PREFIX = re.compile(r"^(\d+)\s*[-_.]+\s*([^-_.\s].*)$")
 _DATE_LIKE = re.compile(r"^(?:\d{1,2}|\d{4})[-_.]\d{2}(?:[-_.](?:\d{1,2}|\d{4}))?")
 _VERSION_LIKE = re.compile(r"^\d+[-_.]\d+")
 
 
 class _Category(NamedTuple):
-    """A folder in the sidebar; unless it is linked elsewhere, its index page opens it."""
+    """A folder in the sidebar; its index page comes first, unless it links to another page."""
 
     label: str
     position: float
-    linked: bool = False
+    has_link: bool = False
 
 
-def detect(root: Path) -> Layout | None:
-    """A folder with a Docusaurus config, or a docs folder of such a site, or one that looks like it."""
+def detect(root: Path) -> SiteLayout | None:
+    """A folder with a Docusaurus config, the docs folder of such a site, or a folder with MDX or category files."""
     for site in (root, root.resolve().parent):
-        config = next((site / name for name in _CONFIGS if (site / name).is_file()), None)
+        config = next((site / name for name in _CONFIG_FILES if (site / name).is_file()), None)
         if config is None:
             continue
         text = peek(config)
         docs = site / _option(text, "path", "docs")
         if docs.is_dir() and (site == root or docs.resolve() == root.resolve()):
             mdx = not re.search(r"\bformat:\s*['\"](?:detect|md)['\"]", text)
-            return Layout(
+            return SiteLayout(
                 "docusaurus", _pages(docs, _option(text, "routeBasePath", "docs")), site, _site_url(text), mdx
             )
         if site == root:
             return None
-    if any(path.suffix.lower() == ".mdx" or _categories(path.parent) for path in walk(root)):
-        return Layout("docusaurus", _pages(root, ""), root, mdx=True)
+    if any(path.suffix.lower() == ".mdx" or _category_files(path.parent) for path in readable_files(root)):
+        return SiteLayout("docusaurus", _pages(root, ""), root, mdx=True)
     return None
 
 
-def _categories(folder: Path) -> list[Path]:
-    return [folder / name for name in _CATEGORIES if (folder / name).is_file()]
+def _category_files(folder: Path) -> list[Path]:
+    return [folder / name for name in _CATEGORY_FILES if (folder / name).is_file()]
 
 
 def _option(config: str, name: str, default: str) -> str:
-    """A literal option of the docs plugin; computed ones keep the default."""
+    """A literal option of the docs plugin; for a computed one, the default."""
     found = re.search(rf"docs:\s*\{{[^}}]*?\b{name}:\s*['\"]([^'\"]*)['\"]", config, re.DOTALL)
     return found[1] if found else default
 
@@ -68,11 +68,11 @@ def _site_url(config: str) -> str:
     return url[1].rstrip("/") + (base[1] if base else "/") if url else ""
 
 
-def _pages(docs: Path, route_base: str) -> tuple[Page, ...]:
-    pages: list[Page] = []
-    for path in walk(docs):
+def _pages(docs: Path, route_base: str) -> tuple[SourcePage, ...]:
+    pages: list[SourcePage] = []
+    for path in readable_files(docs):
         relative = path.relative_to(docs)
-        if path.suffix.lower() not in MARKDOWN or any(part.startswith("_") for part in relative.parts):
+        if path.suffix.lower() not in MARKDOWN_SUFFIXES or any(part.startswith("_") for part in relative.parts):
             continue
         front = _front_matter(path)
         if not (front.get("draft") is True or front.get("unlisted") is True):
@@ -81,29 +81,29 @@ def _pages(docs: Path, route_base: str) -> tuple[Page, ...]:
 
 
 def _front_matter(path: Path) -> dict[str, Any]:
-    """What a page says of itself; one that cannot be read says so when its turn comes."""
+    """The front matter of a page; errors in it are reported when the page is read."""
     try:
         return split_front_matter(peek(path))[0]
     except SourceError:
         return {}
 
 
-def _page(path: Path, docs: Path, front: dict[str, Any], route_base: str) -> Page:
+def _page(path: Path, docs: Path, front: dict[str, Any], route_base: str) -> SourcePage:
     folders = path.relative_to(docs).parts[:-1]
     categories = [_category(docs.joinpath(*folders[: depth + 1])) for depth in range(len(folders))]
-    number, name = _strip(path.stem)
-    names = [_strip(folder)[1] for folder in folders]
+    number, name = _strip_number_prefix(path.stem)
+    names = [_strip_number_prefix(folder)[1] for folder in folders]
     if front.get("parse_number_prefixes") is False:
         name, names = path.stem, list(folders)
     is_index = path.stem.lower() in ("index", "readme", *(folder.lower() for folder in folders[-1:]))
     position = _number(front.get("sidebar_position", number))
-    if is_index and categories and not categories[-1].linked:
+    if is_index and categories and not categories[-1].has_link:
         position = -math.inf
     order = (
         *((category.position, folder) for category, folder in zip(categories, folders, strict=True)),
         (position, path.name),
     )
-    return Page(
+    return SourcePage(
         path=path,
         document_id=relative_id(path, docs),
         route=posixpath.join(route_base.strip("/"), _slug(front, names, name, is_index).lstrip("/")),
@@ -115,7 +115,7 @@ def _page(path: Path, docs: Path, front: dict[str, Any], route_base: str) -> Pag
 
 
 def _slug(front: dict[str, Any], folders: list[str], name: str, is_index: bool) -> str:
-    """The page's path: its slug, its folder if it is the folder's index, else folder and id."""
+    """The page's path: its slug; for an index page its folder; otherwise its folder and id."""
     slug = unquote(scalar(front.get("slug")))
     if slug:
         joined = slug if slug.startswith("/") else posixpath.join("/", *folders, slug)
@@ -124,18 +124,18 @@ def _slug(front: dict[str, Any], folders: list[str], name: str, is_index: bool) 
     return "/".join(["", *folders, last])
 
 
-def _strip(name: str) -> tuple[float, str]:
-    """A number prefix as the position, and the name without it."""
-    found = _PREFIX.match(name)
+def _strip_number_prefix(name: str) -> tuple[float, str]:
+    """The number prefix of a name as a position, and the name without it."""
+    found = _NUMBER_PREFIX.match(name)
     if not found or _DATE_LIKE.match(name) or _VERSION_LIKE.match(name):
         return math.inf, name
     return float(found[1]), found[2]
 
 
 def _category(folder: Path) -> _Category:
-    """What a folder's file says of it, or its name."""
-    number, name = _strip(folder.name)
-    for file in _categories(folder):
+    """A folder's label and position, from its category file or its name."""
+    number, name = _strip_number_prefix(folder.name)
+    for file in _category_files(folder):
         try:
             values = json.loads(peek(file)) if file.suffix == ".json" else yaml.safe_load(peek(file))
         except (ValueError, RecursionError, yaml.YAMLError):

@@ -1,4 +1,4 @@
-"""MkDocs: docs_dir, nav, and addresses that are folders."""
+"""MkDocs layout: docs_dir, nav and directory URLs."""
 
 from __future__ import annotations
 
@@ -10,66 +10,71 @@ import yaml
 
 from glossator.ingest.files import peek
 from glossator.ingest.formats.markdown import scalar
-from glossator.ingest.layouts.page import MARKDOWN, Layout, Page, relative_id, walk
+from glossator.ingest.layouts.page import MARKDOWN_SUFFIXES, SiteLayout, SourcePage, readable_files, relative_id
+
+_NavEntries = dict[str, tuple[int, str, tuple[str, ...]]]
+"""Position, title and parent headings of each page in the nav."""
 
 
-class _Loader(yaml.SafeLoader):
-    """Reads mkdocs.yml, whose tags name Python objects: they are data here and never built."""
+class _ConfigLoader(yaml.SafeLoader):
+    """Loads mkdocs.yml, whose tags may name Python objects: they become None and are never constructed."""
 
 
-_Loader.add_multi_constructor("!", lambda _loader, _suffix, _node: None)
-_Loader.add_multi_constructor("tag:yaml.org,2002:python/", lambda _loader, _suffix, _node: None)
+_ConfigLoader.add_multi_constructor("!", lambda _loader, _suffix, _node: None)
+_ConfigLoader.add_multi_constructor("tag:yaml.org,2002:python/", lambda _loader, _suffix, _node: None)
 
 
-def detect(root: Path) -> Layout | None:
+def detect(root: Path) -> SiteLayout | None:
     """A folder with mkdocs.yml, or its docs folder."""
     for site in (root, root.parent):
         config = next((site / n for n in ("mkdocs.yml", "mkdocs.yaml") if (site / n).is_file()), None)
         if config is None:
             continue
-        values = _read(config)
+        values = _read_config(config)
         docs = site / (scalar(values.get("docs_dir")) or "docs")
         if docs.is_dir() and (site == root or docs.resolve() == root.resolve()):
             return _layout(docs, values)
     return None
 
 
-def _read(config: Path) -> dict[str, Any]:
+def _read_config(config: Path) -> dict[str, Any]:
     try:
-        values = yaml.load(peek(config), Loader=_Loader)  # noqa: S506 - a SafeLoader
+        values = yaml.load(peek(config), Loader=_ConfigLoader)  # noqa: S506 - a SafeLoader
     except (yaml.YAMLError, ValueError, RecursionError):
         return {}
     return values if isinstance(values, dict) else {}
 
 
-def _layout(docs: Path, config: dict[str, Any]) -> Layout:
-    places: dict[str, tuple[int, str, tuple[str, ...]]] = {}
-    _place(config.get("nav"), (), places)
-    folders = config.get("use_directory_urls", True) is not False
+def _layout(docs: Path, config: dict[str, Any]) -> SiteLayout:
+    nav_entries: _NavEntries = {}
+    _collect_nav_entries(config.get("nav"), (), nav_entries)
+    directory_urls = config.get("use_directory_urls", True) is not False
     pages = []
-    for path in walk(docs):
-        if path.suffix.lower() not in MARKDOWN:
+    for path in readable_files(docs):
+        if path.suffix.lower() not in MARKDOWN_SUFFIXES:
             continue
         name = relative_id(path, docs)
-        place, title, chapters = places.get(name, (math.inf, "", path.relative_to(docs).parts[:-1]))
-        pages.append(Page(path, name, _route(name, folders), chapters, title, order=((float(place), name),)))
-    return Layout("mkdocs", tuple(sorted(pages, key=lambda page: page.order)), docs, scalar(config.get("site_url")))
+        position, title, chapters = nav_entries.get(name, (math.inf, "", path.relative_to(docs).parts[:-1]))
+        pages.append(
+            SourcePage(path, name, _route(name, directory_urls), chapters, title, order=((float(position), name),))
+        )
+    return SiteLayout("mkdocs", tuple(sorted(pages, key=lambda page: page.order)), docs, scalar(config.get("site_url")))
 
 
-def _place(nav: Any, above: tuple[str, ...], places: dict[str, tuple[int, str, tuple[str, ...]]]) -> None:
-    """Number the pages of a nav, with their titles and the headings above them."""
+def _collect_nav_entries(nav: Any, parents: tuple[str, ...], nav_entries: _NavEntries) -> None:
+    """Number the pages of a nav, with their titles and parent headings."""
     for entry in nav if isinstance(nav, list) else []:
         for title, target in entry.items() if isinstance(entry, dict) else [("", entry)]:
             if isinstance(target, str):
-                places.setdefault(target, (len(places), scalar(title), above))
+                nav_entries.setdefault(target, (len(nav_entries), scalar(title), parents))
             else:
-                _place(target, (*above, scalar(title)), places)
+                _collect_nav_entries(target, (*parents, scalar(title)), nav_entries)
 
 
-def _route(name: str, folders: bool) -> str:
+def _route(name: str, directory_urls: bool) -> str:
     stem = name.rsplit(".", 1)[0]
     folder, _, last = stem.rpartition("/")
     is_index = last.lower() in ("index", "readme")
-    if not folders:
+    if not directory_urls:
         return f"{folder}/index.html".lstrip("/") if is_index else f"{stem}.html"
     return f"{folder}/".lstrip("/") if is_index else f"{stem}/"

@@ -1,4 +1,4 @@
-"""The values that every layout produces, and the one walk through a folder they share."""
+"""Pages and layouts, which all site generators produce, and the search for readable files."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-MARKDOWN = frozenset({".md", ".mdx", ".markdown"})
-HTML = frozenset({".html", ".htm", ".xhtml"})
-TEXT = frozenset({".txt", ".text"})
-READABLE = MARKDOWN | HTML | TEXT
-_NOT_CONTENT = frozenset({"node_modules", "__pycache__", "venv", "target", "_static", "_sources", "_images"})
+MARKDOWN_SUFFIXES = frozenset({".md", ".mdx", ".markdown"})
+HTML_SUFFIXES = frozenset({".html", ".htm", ".xhtml"})
+TEXT_SUFFIXES = frozenset({".txt", ".text"})
+READABLE_SUFFIXES = MARKDOWN_SUFFIXES | HTML_SUFFIXES | TEXT_SUFFIXES
+_EXCLUDED_FOLDERS = frozenset({"node_modules", "__pycache__", "venv", "target", "_static", "_sources", "_images"})
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
-    """A file that becomes a document; `chapters` are the headings above it in the table of contents.
+class SourcePage:
+    """A file that becomes a document; `chapters` are its parents in the table of contents.
 
-    `title` is what the table of contents calls it; `fallback_title` serves a page that names itself nowhere.
+    `title` comes from the table of contents; `fallback_title` is used if the page itself has no title.
     """
 
     path: Path
@@ -31,34 +31,34 @@ class Page:
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
-    """A folder as its site generator sees it: files that its pages include must lie below `root`.
+class SiteLayout:
+    """The pages of a folder as its site generator defines them; pages may include files below `root` only.
 
-    `mdx` is whether files named .md are MDX too.
+    `mdx` tells whether files named .md are MDX too.
     """
 
     name: str
-    pages: tuple[Page, ...]
+    pages: tuple[SourcePage, ...]
     root: Path
     base_url: str = ""
     mdx: bool = False
 
 
-def walk(root: Path) -> Iterator[Path]:
-    """Readable files below a folder, sorted; hidden ones and links that leave it are passed over."""
+def readable_files(root: Path) -> Iterator[Path]:
+    """Readable files below a folder, sorted; hidden files and links that leave the folder are skipped."""
     boundary = root.resolve()
     for folder, folders, files in os.walk(root):
-        folders[:] = sorted(name for name in folders if not name.startswith(".") and name not in _NOT_CONTENT)
+        folders[:] = sorted(name for name in folders if not name.startswith(".") and name not in _EXCLUDED_FOLDERS)
         for name in sorted(files):
             path = Path(folder, name)
-            if name.startswith(".") or path.suffix.lower() not in READABLE:
+            if name.startswith(".") or path.suffix.lower() not in READABLE_SUFFIXES:
                 continue
-            if path.is_symlink() and not _stays_inside(path, boundary):
+            if path.is_symlink() and not _is_inside(path, boundary):
                 continue
             yield path
 
 
-def _stays_inside(path: Path, boundary: Path) -> bool:
+def _is_inside(path: Path, boundary: Path) -> bool:
     try:
         target = path.resolve(strict=True)
     except (OSError, RuntimeError):
@@ -67,5 +67,5 @@ def _stays_inside(path: Path, boundary: Path) -> bool:
 
 
 def relative_id(path: Path, root: Path) -> str:
-    """A document's id: its path below the root, as a reader of the sources would write it."""
+    """A document's id: its path relative to the root, with forward slashes."""
     return path.relative_to(root).as_posix()

@@ -1,32 +1,39 @@
-"""A folder of files with no site generator behind it."""
+"""Plain layout: a folder of files without a site generator, or one file."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from glossator.ingest.layouts.page import HTML, MARKDOWN, Layout, Page, relative_id, walk
+from glossator.ingest.layouts.page import (
+    HTML_SUFFIXES,
+    MARKDOWN_SUFFIXES,
+    SiteLayout,
+    SourcePage,
+    readable_files,
+    relative_id,
+)
 
-_GENERATED = frozenset({"genindex", "search", "py-modindex", "404", "print", "toc"})
-
-
-def layout(root: Path) -> Layout:
-    """Every readable file is a page; an index file stands for its folder."""
-    pages = [_page(path, root) for path in walk(root) if not _generated(path)]
-    return Layout("plain", tuple(pages), root)
-
-
-def single(path: Path) -> Layout:
-    """One file is a book of one page."""
-    return Layout("plain", (_page(path, path.parent),), path.parent)
+_GENERATED_PAGES = frozenset({"genindex", "search", "py-modindex", "404", "print", "toc"})
 
 
-def _page(path: Path, root: Path) -> Page:
+def folder_layout(root: Path) -> SiteLayout:
+    """Every readable file is a page; the URL of an index file is that of its folder."""
+    pages = [_page(path, root) for path in readable_files(root) if not _is_generated(path)]
+    return SiteLayout("plain", tuple(pages), root)
+
+
+def file_layout(path: Path) -> SiteLayout:
+    """A single file, as a book of one page."""
+    return SiteLayout("plain", (_page(path, path.parent),), path.parent)
+
+
+def _page(path: Path, root: Path) -> SourcePage:
     name = relative_id(path, root)
-    route = name if path.suffix.lower() not in MARKDOWN else name[: -len(path.suffix)]
-    if path.stem.lower() in ("index", "readme") and path.suffix.lower() in MARKDOWN:
+    route = name if path.suffix.lower() not in MARKDOWN_SUFFIXES else name[: -len(path.suffix)]
+    if path.stem.lower() in ("index", "readme") and path.suffix.lower() in MARKDOWN_SUFFIXES:
         route = route[: -len(path.stem)]
-    return Page(path, name, route, order=((0.0, name),))
+    return SourcePage(path, name, route, order=((0.0, name),))
 
 
-def _generated(path: Path) -> bool:
-    return path.suffix.lower() in HTML and path.stem in _GENERATED
+def _is_generated(path: Path) -> bool:
+    return path.suffix.lower() in HTML_SUFFIXES and path.stem in _GENERATED_PAGES

@@ -1,4 +1,4 @@
-"""Who may do what: a key or a token for every request, where keys were made."""
+"""Authentication and authorisation of every request, and the route that issues widget tokens."""
 
 from __future__ import annotations
 
@@ -8,85 +8,87 @@ from fastapi import APIRouter, Request
 from pydantic import Field
 from starlette.requests import HTTPConnection
 from starlette.types import ASGIApp, Receive, Send
-from starlette.types import Scope as Asgi
+from starlette.types import Scope as AsgiScope
 
 from glossator.core.errors import Forbidden
-from glossator.serve.auth.keys import SECONDS_AT_LEAST, SECONDS_AT_MOST, KeyRing, Scope
-from glossator.serve.doors.base import PLAIN, Body
+from glossator.serve.auth.callers import WIDGET, Scope
+from glossator.serve.auth.keys import KeyStore
+from glossator.serve.auth.tokens import MAX_TOKEN_SECONDS, MIN_TOKEN_SECONDS
+from glossator.serve.doors.base import DEFAULT_DOOR, StrictBody
 from glossator.serve.middleware.context import context_of
 
-PUBLIC = frozenset(("/livez", "/readyz", "/health", "/ask/health", "/style.css", "/widget.js", "/widget/ur.js"))
-"""What needs no key: whether the server is well, and what a page needs before it can ask."""
-WIDGET = "widget"
-_ADMIN = frozenset(("/metrics",))
-_WRITE = frozenset(("/feedback", "/widget/token"))
+PUBLIC_PATHS = frozenset(("/livez", "/readyz", "/health", "/ask/health", "/style.css", "/widget.js", "/widget/ur.js"))
+"""Need no key: health checks, and what a page loads before it can ask."""
+_ADMIN_PATHS = frozenset(("/metrics",))
+_WRITE_PATHS = frozenset(("/feedback", "/widget/token"))
 
 
-class Access:
-    """Notes who asks, and refuses those who may not."""
+class AuthMiddleware:
+    """Identifies the caller of each request and rejects those without the required scope."""
 
-    def __init__(self, app: ASGIApp, keys: KeyRing) -> None:
+    def __init__(self, app: ASGIApp, keys: KeyStore) -> None:
         self.app = app
         self.keys = keys
 
-    async def __call__(self, scope: Asgi, receive: Receive, send: Send) -> None:
-        if scope["type"] == "http" and scope["method"] != "OPTIONS":
+    async def __call__(self, scope: AsgiScope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http" and scope["method"] != "OPTIONS" and scope["path"] not in PUBLIC_PATHS:
             request = HTTPConnection(scope)
-            context = context_of(request)
-            if scope["path"] not in PUBLIC:
-                context.caller = self.keys.caller(_presented(request), _origin(request))
-                context.caller.need(_needed(scope["method"], scope["path"]))
+            caller = self.keys.authenticate(_credential(request), _origin(request))
+            context_of(request).caller = caller
+            caller.require(_required_scope(scope["method"], scope["path"]))
         await self.app(scope, receive, send)
 
 
 def _origin(request: HTTPConnection) -> str | None:
-    """Where the asking page comes from; browsers do not say so when they read from the page's own origin."""
+    """The origin of the page that sent the request; browsers omit the header for reads from the same origin."""
     if request.headers.get("sec-fetch-site") == "same-origin" and "origin" not in request.headers:
         return f"{request.url.scheme}://{request.headers.get('host', '')}"
     return request.headers.get("origin")
 
 
-def _presented(request: HTTPConnection) -> str:
-    """The key or token that came along."""
+def _credential(request: HTTPConnection) -> str:
+    """The key or token that was sent."""
     scheme, _, value = request.headers.get("authorization", "").partition(" ")
     return value.strip() if scheme.lower() == "bearer" else request.headers.get("x-api-key", "")
 
 
-def _needed(method: str, path: str) -> Scope:
-    if path in _ADMIN:
+def _required_scope(method: str, path: str) -> Scope:
+    if path in _ADMIN_PATHS:
         return Scope.ADMIN
-    changes = method in ("DELETE", "PUT", "PATCH") or path in _WRITE or path.endswith("/reset")
-    return Scope.WRITE if changes else Scope.READ
+    writes = method in ("DELETE", "PUT", "PATCH") or path in _WRITE_PATHS or path.endswith("/reset")
+    return Scope.WRITE if writes else Scope.READ
 
 
-class TokenRequest(Body):
-    """Who a token is for."""
+class TokenRequest(StrictBody):
+    """The page and the user that a token is for."""
 
     origin: Annotated[str, Field(max_length=300, examples=["https://docs.example.com"])]
     user: Annotated[str | None, Field(min_length=1, max_length=200)] = None
-    seconds: Annotated[int, Field(ge=SECONDS_AT_LEAST, le=SECONDS_AT_MOST)] = 900
+    seconds: Annotated[int, Field(ge=MIN_TOKEN_SECONDS, le=MAX_TOKEN_SECONDS)] = 900
 
 
-class TokenResponse(Body):
-    """A token that asks from one origin, for a while."""
+class TokenResponse(StrictBody):
+    """A short-lived token that is valid for pages of one origin."""
 
     token: str
     expires_in: int
 
 
-def token_routes(keys: KeyRing) -> APIRouter:
-    """Tokens for widgets."""
-    router = PLAIN.router()
+def token_routes(keys: KeyStore) -> APIRouter:
+    """The route that issues widget tokens."""
+    router = DEFAULT_DOOR.router()
 
     @router.post("/widget/token", tags=["widget"])
     async def make_token(body: TokenRequest, request: Request) -> TokenResponse:
-        """A short-lived token for a page: your site's own server asks for it with a key that has the scope `write`."""
+        """Issue a short-lived token for a page. Your server requests it with a key that has the scope `write`."""
         caller = context_of(request).caller
         if caller.name == WIDGET:
-            raise Forbidden("A token makes no tokens.", "Ask for one with a key.")
+            raise Forbidden("Tokens cannot create tokens.", "Use an API key.")
         if caller.user_id is not None and body.user not in (None, caller.user_id):
-            raise Forbidden("This key is one user's own.", "Use a key that belongs to nobody in particular.")
+            raise Forbidden(
+                "This key belongs to one user and cannot create tokens for others.", "Use a key without a user."
+            )
         user = body.user or caller.user_id
-        return TokenResponse(token=keys.token(body.origin, user, body.seconds), expires_in=body.seconds)
+        return TokenResponse(token=keys.create_token(body.origin, user, body.seconds), expires_in=body.seconds)
 
     return router

@@ -1,1 +1,1 @@
-"""The five contracts, a file each: thin translations to and from the pipeline."""
+"""The HTTP contracts, one file each: thin translations to and from the pipeline."""

@@ -1,4 +1,4 @@
-"""What all doors share: bodies are read strictly, and errors are told in the door's own shape."""
+"""What all doors share: strict request bodies, and errors in the door's own shape."""
 
 from __future__ import annotations
 
@@ -10,17 +10,27 @@ from http import HTTPStatus
 from typing import Any
 
 from fastapi import APIRouter, Request
+from fastapi.exceptions import RequestValidationError
 from fastapi.routing import APIRoute
 from pydantic import BaseModel, ConfigDict
+from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse, Response
 
-from glossator.serve.problems import Problem, Refused
+from glossator.serve.problems import (
+    VALIDATION_ERROR,
+    Problem,
+    RequestRejected,
+    http_problem,
+    problem_from,
+    validation_problem,
+)
 
-SESSION = "glossator.session"
-"""Where a request keeps the name of its session."""
-_SESSIONS = ("session_id", "conversation_id", "thread_id")
-_NAME = re.compile(r"[A-Za-z0-9_-]{1,200}")
-EVENTS: dict[str, Any] = {
+SESSION_SCOPE_KEY = "glossator.session"
+"""Where the ASGI scope holds the session id of a request, so that an error can name it."""
+_SESSION_FIELDS = ("session_id", "conversation_id", "thread_id")
+_TOO_LARGE = "A number in the request body is too large."
+_SESSION_ID = re.compile(r"[A-Za-z0-9_-]{1,200}")
+EVENT_STREAM_CONTENT: dict[str, Any] = {
     "text/event-stream": {
         "schema": {
             "type": "object",
@@ -36,35 +46,43 @@ EVENTS: dict[str, Any] = {
 }
 
 
-class Body(BaseModel):
-    """A request: what its contract does not know is refused, and nothing is taken for something else."""
+class StrictBody(BaseModel):
+    """A request body: unknown fields are rejected, and no value is coerced to another type."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
 
 @dataclass(frozen=True, slots=True)
 class Door:
-    """How one contract tells errors: its paths, its model, and its codes by field and kind of error."""
+    """One contract: its paths, the model of its errors, and its own error codes by field and error type."""
 
     name: str
     paths: tuple[str, ...]
     model: type[BaseModel]
-    tell: Callable[[Problem], BaseModel]
+    render_error: Callable[[Problem], BaseModel]
     codes: dict[tuple[str, str], str] = field(default_factory=dict)
 
-    def answer(self, problem: Problem) -> Response:
+    def problem_from(self, error: Exception) -> Problem:
+        """The problem that an exception is reported as, with this door's codes."""
+        if isinstance(error, RequestValidationError):
+            return validation_problem(list(error.errors()), self.codes)
+        if isinstance(error, HTTPException):
+            return http_problem(error.status_code)
+        return problem_from(error)
+
+    def error_response(self, problem: Problem) -> Response:
         """The error in this door's shape."""
         headers = {} if problem.retry_after is None else {"Retry-After": str(problem.retry_after)}
         headers |= {"WWW-Authenticate": "Bearer"} if problem.status == HTTPStatus.UNAUTHORIZED else {}
-        return JSONResponse(self.tell(problem).model_dump(mode="json"), problem.status, headers)
+        return JSONResponse(self.render_error(problem).model_dump(mode="json"), problem.status, headers)
 
     def router(self) -> APIRouter:
-        """A router whose routes read strictly."""
+        """A router whose routes parse bodies strictly."""
         return APIRouter(route_class=StrictRoute)
 
 
 class ErrorBody(BaseModel):
-    """An error of any page that has no contract of its own."""
+    """An error of a route that belongs to no door."""
 
     error: str
     message: str
@@ -72,7 +90,7 @@ class ErrorBody(BaseModel):
     details: str | None = None
 
 
-PLAIN = Door(
+DEFAULT_DOOR = Door(
     "plain",
     (),
     ErrorBody,
@@ -80,87 +98,103 @@ PLAIN = Door(
 )
 
 
-def door_of(path: str, doors: Sequence[Door]) -> Door:
-    """The door that a path belongs to: the one with the longest beginning in common."""
-    found = ((len(p), door) for door in doors for p in door.paths if path == p or path.startswith(f"{p}/"))
-    return max(found, key=lambda pair: pair[0], default=(0, PLAIN))[1]
+def door_for(path: str, doors: Sequence[Door]) -> Door:
+    """The door with the longest matching path prefix."""
+    matches = ((len(p), door) for door in doors for p in door.paths if path == p or path.startswith(f"{p}/"))
+    return max(matches, key=lambda pair: pair[0], default=(0, DEFAULT_DOOR))[1]
 
 
 class StrictRoute(APIRoute):
-    """A route whose body must be one JSON object, sent as such, in which no name stands twice."""
+    """A route whose body must be one JSON object without duplicate keys, sent as JSON."""
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         handle = super().get_route_handler()
         if self.body_field is None:
             return handle
 
-        async def read_strictly(request: Request) -> Response:
-            kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-            if kind != "application/json" and not (kind.startswith("application/") and kind.endswith("+json")):
-                raise Refused(
+        async def handle_strictly(request: Request) -> Response:
+            media_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+            if not _is_json(media_type):
+                raise RequestRejected(
                     HTTPStatus.UNSUPPORTED_MEDIA_TYPE,
                     "UNSUPPORTED_MEDIA_TYPE",
-                    "The body must be JSON.",
+                    "The request body must be JSON.",
                     "Send it with Content-Type: application/json.",
                 )
             strict = _StrictRequest(request.scope, request.receive)
             await strict.body()
             return await handle(strict)
 
-        return read_strictly
+        return handle_strictly
+
+
+def _is_json(media_type: str) -> bool:
+    return media_type == "application/json" or (media_type.startswith("application/") and media_type.endswith("+json"))
 
 
 class _StrictRequest(Request):
     async def json(self) -> Any:
-        found = strict_json(await self.body())
-        named = next((found[name] for name in _SESSIONS if isinstance(found.get(name), str)), "")
-        if _NAME.fullmatch(named):  # so that an error can name the session that it came from
-            self.scope[SESSION] = named
-        return found
+        body = strict_json(await self.body())
+        session_id = next((body[name] for name in _SESSION_FIELDS if isinstance(body.get(name), str)), "")
+        if _SESSION_ID.fullmatch(session_id):
+            self.scope[SESSION_SCOPE_KEY] = session_id
+        return body
 
 
 def strict_json(body: bytes) -> Any:
-    """JSON that means one thing to everybody who reads it."""
+    """A JSON object that every parser reads the same way."""
     try:
-        text = body.decode("utf-8")
-        found = json.loads(text, object_pairs_hook=_object, parse_constant=_no_number, parse_float=_number)
+        value = json.loads(
+            body.decode("utf-8"),
+            object_pairs_hook=_without_duplicates,
+            parse_constant=_reject_constant,
+            parse_float=_finite_float,
+            parse_int=_bounded_int,
+        )
     except UnicodeDecodeError:
-        raise _unreadable("it is not UTF-8") from None
+        raise _invalid_body("The request body must be UTF-8.") from None
     except RecursionError:
-        raise _unreadable("it is nested too deeply") from None
+        raise _invalid_body("The request body is nested too deeply.") from None
     except json.JSONDecodeError as error:
-        raise _unreadable(f"{error.msg.lower()} at character {error.pos}") from None
+        raise _invalid_body(f"Malformed JSON: {error.msg.lower()} at character {error.pos}.") from None
     except ValueError as error:
-        raise _unreadable(str(error)) from None
-    if not isinstance(found, dict):
-        raise _unreadable("it is no object")
-    return found
+        raise _invalid_body(str(error)) from None
+    if not isinstance(value, dict):
+        raise _invalid_body("The request body must be a JSON object.")
+    return value
 
 
-def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) != len(pairs):
-        raise ValueError("a name stands in it twice")
-    return found
+def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    value = dict(pairs)
+    if len(value) != len(pairs):
+        raise ValueError("Duplicate key in the request body.")
+    return value
 
 
-def _no_number(_name: str) -> float:
-    raise ValueError("NaN and Infinity are no numbers")
+def _reject_constant(_name: str) -> float:
+    raise ValueError("NaN and Infinity are not valid JSON.")
 
 
-def _number(text: str) -> float:
-    found = float(text)
-    if found in (float("inf"), float("-inf")):
-        raise ValueError("a number in it is too large")
-    return found
+def _finite_float(text: str) -> float:
+    value = float(text)
+    if value in (float("inf"), float("-inf")):
+        raise ValueError(_TOO_LARGE)
+    return value
 
 
-def _unreadable(why: str) -> Refused:
-    return Refused(HTTPStatus.BAD_REQUEST, "VALIDATION_ERROR", f"The body cannot be read as JSON: {why}.")
+def _bounded_int(text: str) -> int:
+    try:
+        return int(text)
+    except ValueError:  # Python limits the number of digits
+        raise ValueError(_TOO_LARGE) from None
+
+
+def _invalid_body(message: str) -> RequestRejected:
+    return RequestRejected(HTTPStatus.BAD_REQUEST, VALIDATION_ERROR, message)
 
 
 def with_request(problem: Problem, request_id: str, *, dev: bool, session_id: str | None = None) -> Problem:
-    """A problem of this request; details are for development alone."""
+    """The problem with the ids of its request; details only in development mode."""
     return replace(
         problem,
         request_id=request_id,

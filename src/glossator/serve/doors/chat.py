@@ -1,4 +1,4 @@
-"""The chat door (seed 002), the canonical one: sessions, selections, filters, streams, history."""
+"""The chat door (contract 002), the canonical one: sessions, selections, filters, streams, history."""
 
 from __future__ import annotations
 
@@ -12,41 +12,45 @@ from fastapi import APIRouter, Query, Request
 from pydantic import UUID4, AfterValidator, BaseModel, Field
 from starlette.responses import Response
 
-from glossator.core.answers import SNIPPET, UNAVAILABLE, Answer, Mode
+from glossator.core.answers import SNIPPET_LENGTH, UNAVAILABLE_NOTICE, Answer, Mode
 from glossator.core.conversations import SessionKey
 from glossator.core.question import Question
 from glossator.core.receipts import AnswerWithReceipt
 from glossator.core.types import Filters
-from glossator.serve.doors.base import EVENTS, Body, Door
-from glossator.serve.doors.service import AnswerService, dumped, idempotency_key, is_low, key_for, milliseconds, shown
-from glossator.serve.middleware.context import Context, context_of
+from glossator.serve.doors.base import EVENT_STREAM_CONTENT, Door, StrictBody
+from glossator.serve.doors.service import (
+    AnswerService,
+    cited_sources,
+    dump_models,
+    has_low_confidence,
+    idempotency_key,
+    milliseconds,
+    session_for,
+)
+from glossator.serve.middleware.context import RequestContext, context_of
 from glossator.serve.problems import Problem
 
 MAX_HISTORY = 100
 
 
-def _filled(text: str) -> str:
+def _not_blank(text: str) -> str:
     if not text.strip():
         raise ValueError("Query cannot be empty or whitespace only")
     return text.strip()
 
 
-def _prefix(text: str) -> str:
-    """The beginning of an address: of a path, or of a whole one."""
-    engine = urlsplit(text)
-    if (
-        not text.strip()
-        or any(c.isspace() for c in text)
-        or (engine.scheme and engine.scheme not in ("http", "https", "file"))
-    ):
+def _url_prefix(text: str) -> str:
+    """The beginning of a URL or of a path."""
+    scheme = urlsplit(text).scheme
+    if not text.strip() or any(c.isspace() for c in text) or scheme not in ("", "http", "https", "file"):
         raise ValueError("source_url_prefix must be the beginning of a URL or of a path")
     return text
 
 
-class MetadataFilter(Body):
-    """Optional filters for retrieval; all that are given must hold."""
+class MetadataFilter(StrictBody):
+    """Optional filters for retrieval; a passage must match all of them."""
 
-    source_url_prefix: Annotated[str, Field(max_length=2000), AfterValidator(_prefix)] | None = Field(
+    source_url_prefix: Annotated[str, Field(max_length=2000), AfterValidator(_url_prefix)] | None = Field(
         None, description="Filter results to URLs starting with this prefix", examples=["/docs/module1"]
     )
     section: Annotated[str, Field(max_length=500)] | None = Field(
@@ -54,17 +58,17 @@ class MetadataFilter(Body):
     )
 
 
-class ChatRequest(Body):
-    """Input for the chat door."""
+class ChatRequest(StrictBody):
+    """A question, optionally in a session, about a selection, or with filters."""
 
-    query: Annotated[str, Field(min_length=1, max_length=32_000), AfterValidator(_filled)] = Field(
+    query: Annotated[str, Field(min_length=1, max_length=32_000), AfterValidator(_not_blank)] = Field(
         description="Natural language question about the book", examples=["What is inverse kinematics?"]
     )
     selected_text: Annotated[str, Field(max_length=64_000)] | None = Field(
-        None, description="If provided, answer is grounded only in this text"
+        None, description="If provided, the answer is grounded in this text only"
     )
     session_id: Annotated[UUID4, Field(strict=False)] | None = Field(
-        None, description="Session ID for conversation history. Generated if not provided."
+        None, description="Session id for conversation history; generated if not provided"
     )
     filters: MetadataFilter | None = Field(None, description="Optional filters for retrieval")
 
@@ -74,22 +78,22 @@ class ChatRequest(Body):
 
 
 class SourceCitation(BaseModel):
-    """Citation of a passage of the book."""
+    """A citation of a passage of the book."""
 
-    source_url: str = Field(description="Full URL to the book section; opens the page at the words")
-    title: str = Field(description="Document/chapter title")
-    section: str = Field(description="Section or heading name")
-    chunk_position: int = Field(ge=0, description="Position of chunk within document")
-    similarity_score: float = Field(ge=0.0, le=1.0, description="Calibrated similarity")
-    snippet: str = Field(max_length=SNIPPET, description="First 200 chars of the chunk for preview")
+    source_url: str = Field(description="Full URL of the book section; opens the page at the quote")
+    title: str = Field(description="Title of the document or chapter")
+    section: str = Field(description="Section heading")
+    chunk_position: int = Field(ge=0, description="Position of the chunk in the document")
+    similarity_score: float = Field(ge=0.0, le=1.0, description="Calibrated similarity score")
+    snippet: str = Field(max_length=SNIPPET_LENGTH, description="First 200 characters of the chunk")
 
 
 class SelectedTextCitation(BaseModel):
-    """Citation for selected-text answers."""
+    """The citation of an answer about a selection."""
 
     source_type: Literal["selected_text"] = "selected_text"
-    selection_length: int = Field(ge=0, description="Character count of provided selection")
-    snippet: str = Field(max_length=SNIPPET, description="First 200 chars of selection for preview")
+    selection_length: int = Field(ge=0, description="Length of the selection in characters")
+    snippet: str = Field(max_length=SNIPPET_LENGTH, description="First 200 characters of the selection")
     relevance_note: str = Field(description="How the selection relates to the answer")
 
 
@@ -99,15 +103,15 @@ class ResponseMetadata(BaseModel):
     query_time_ms: float = Field(ge=0, description="Total processing time in milliseconds")
     retrieval_count: int = Field(ge=0, description="Number of chunks retrieved")
     mode: Mode
-    low_confidence: bool = Field(default=False, description="True if best results had scores 0.3-0.5")
-    request_id: UUID = Field(description="UUID v4 for request tracing")
+    low_confidence: bool = Field(default=False, description="True if the best passage scored between 0.3 and 0.5")
+    request_id: UUID = Field(description="UUID v4 of the request, for tracing")
 
 
 class ChatResponse(BaseModel):
     """Complete response to a chat request."""
 
-    answer: str | None = Field(None, description="The answer. Null if the language model is unavailable.")
-    fallback_message: str | None = Field(None, description="Message when answer is null (graceful degradation)")
+    answer: str | None = Field(None, description="The answer; null if no language model is available")
+    fallback_message: str | None = Field(None, description="Quotes from the book, if the answer is null")
     sources: list[SourceCitation | SelectedTextCitation] = Field(default_factory=list)
     metadata: ResponseMetadata
     session_id: UUID
@@ -117,9 +121,9 @@ class ErrorResponse(BaseModel):
     """Structured error response."""
 
     error_code: str = Field(description="Machine-readable error code", examples=["EMPTY_QUERY"])
-    message: str = Field(description="Human-readable error description", examples=["Query cannot be empty"])
-    request_id: UUID = Field(description="UUID v4 for request tracing")
-    details: dict[str, Any] | None = Field(None, description="Additional error context, in development only")
+    message: str = Field(description="Human-readable error message", examples=["Query cannot be empty"])
+    request_id: UUID = Field(description="UUID v4 of the request, for tracing")
+    details: dict[str, Any] | None = Field(None, description="Additional details, in development mode only")
 
 
 class HistoryEntry(BaseModel):
@@ -142,7 +146,7 @@ class ConversationHistoryResponse(BaseModel):
     total_entries: int = Field(ge=0, description="Total number of entries")
 
 
-def _tell(problem: Problem) -> ErrorResponse:
+def _render_error(problem: Problem) -> ErrorResponse:
     return ErrorResponse(
         error_code=problem.code,
         message=problem.message,
@@ -155,7 +159,7 @@ DOOR = Door(
     "chat",
     ("/chat", "/history", "/health"),
     ErrorResponse,
-    _tell,
+    _render_error,
     {
         ("query", "string_too_long"): "QUERY_TOO_LONG",
         ("query", "string_too_short"): "EMPTY_QUERY",
@@ -168,20 +172,19 @@ DOOR = Door(
 
 
 def routes(service: AnswerService) -> APIRouter:
-    """Ask, ask with a stream, and read the history."""
+    """Ask, stream an answer, and read the history."""
     router = DOOR.router()
 
-    def asked(body: ChatRequest, key: SessionKey, name: str | None) -> Question:
-        given = body.filters
-        filters = Filters(given.source_url_prefix, given.section) if given else Filters()
+    def build_question(body: ChatRequest, key: SessionKey, name: str | None) -> Question:
+        filters = Filters(body.filters.source_url_prefix, body.filters.section) if body.filters else Filters()
         return Question(body.query, body.selected_text, filters, session=key, idempotency_key=name)
 
     @router.post("/chat", tags=["chat"])
     async def chat(body: ChatRequest, request: Request) -> ChatResponse:
-        """Ask the book; the answer is cited, checked and remembered."""
+        """Ask the book; the answer is checked, cited and stored in the session."""
         name = idempotency_key(request)
-        key = key_for(request, body.named_session, name)
-        result = await service.answer(asked(body, key, name))
+        key = session_for(request, body.named_session, name)
+        result = await service.answer(build_question(body, key, name))
         answer, unavailable = result.answer, result.answer.mode is Mode.RETRIEVAL_ONLY
         return ChatResponse(
             answer=None if unavailable else answer.text,
@@ -191,19 +194,21 @@ def routes(service: AnswerService) -> APIRouter:
             session_id=UUID(key.name),
         )
 
-    @router.post("/chat/stream", tags=["chat"], response_class=Response, responses={200: {"content": EVENTS}})
+    @router.post(
+        "/chat/stream", tags=["chat"], response_class=Response, responses={200: {"content": EVENT_STREAM_CONTENT}}
+    )
     async def chat_stream(body: ChatRequest, request: Request) -> Response:
-        """The same as it is written: events `delta`, `sources`, `done`, or `error`."""
+        """The same as a stream of events: `delta`, `sources`, `done`, or `error`."""
         given = idempotency_key(request)
         context = context_of(request)
 
         def question(stream_id: str) -> Question:
             name = given or stream_id
-            return asked(body, key_for(request, body.named_session, name), name)
+            return build_question(body, session_for(request, body.named_session, name), name)
 
         def sources(result: AnswerWithReceipt) -> dict[str, Any]:
-            metadata = _metadata(result, context).model_dump(mode="json") | more_about(result.answer)
-            return {"sources": dumped(list(_sources(result, body.selected_text))), "metadata": metadata}
+            metadata = _metadata(result, context).model_dump(mode="json") | stream_metadata(result.answer)
+            return {"sources": dump_models(_sources(result, body.selected_text)), "metadata": metadata}
 
         return await service.stream(request, DOOR, question, sources)
 
@@ -217,25 +222,27 @@ def _history_route(router: APIRouter, service: AnswerService) -> None:
         session_id: UUID4,
         request: Request,
         limit: Annotated[int, Query(ge=1, le=MAX_HISTORY)] = MAX_HISTORY,
-        details: Annotated[bool, Query(description="Quotes, verdicts and the rest of what a stream tells")] = False,
+        details: Annotated[
+            bool, Query(description="Include quotes, verdicts and the other metadata of a stream")
+        ] = False,
     ) -> ConversationHistoryResponse:
         """The latest exchanges of a session, oldest first."""
-        found = await service.engine.records.history(key_for(request, str(session_id)), limit)
+        found = await service.engine.records.history(session_for(request, str(session_id)), limit)
         entries = [
             HistoryEntry(
                 timestamp=exchange.timestamp,
                 query=exchange.question,
                 response=exchange.answer.text,
-                sources=_cited(exchange.answer),
-                metadata=more_about(exchange.answer) | {"mode": exchange.answer.mode} if details else None,
+                sources=_citations(exchange.answer),
+                metadata=stream_metadata(exchange.answer) | {"mode": exchange.answer.mode} if details else None,
             )
             for exchange in found.exchanges
         ]
         return ConversationHistoryResponse(session_id=session_id, entries=entries, total_entries=found.total)
 
 
-def more_about(answer: Answer) -> dict[str, Any]:
-    """What a stream tells beyond the contract, for a page that shows verdicts, quotes and where else to look."""
+def stream_metadata(answer: Answer) -> dict[str, Any]:
+    """Metadata beyond the contract, for pages that show verdicts, quotes and suggestions."""
     return {
         "session_id": answer.session_id,
         "receipt_id": answer.receipt_id,
@@ -256,21 +263,23 @@ def more_about(answer: Answer) -> dict[str, Any]:
 
 
 def _fallback(answer: Answer) -> str | None:
-    return f"{UNAVAILABLE} {answer.text}" if answer.mode is Mode.RETRIEVAL_ONLY else None
+    return f"{UNAVAILABLE_NOTICE} {answer.text}" if answer.mode is Mode.RETRIEVAL_ONLY else None
 
 
 def _sources(result: AnswerWithReceipt, selection: str | None) -> list[SourceCitation | SelectedTextCitation]:
     if selection is None:
-        return list(_cited(result.answer, result))
+        return list(_citations(result.answer, result))
     count = len(result.answer.sentences)
     if not count:
         return []
-    note = f"{count} {'sentence of the answer rests' if count == 1 else 'sentences of the answer rest'} on it alone."
-    return [SelectedTextCitation(selection_length=len(selection), snippet=selection[:SNIPPET], relevance_note=note)]
+    note = f"{count} {'sentence is' if count == 1 else 'sentences are'} based on this selection only."
+    return [
+        SelectedTextCitation(selection_length=len(selection), snippet=selection[:SNIPPET_LENGTH], relevance_note=note)
+    ]
 
 
-def _cited(answer: Answer, result: AnswerWithReceipt | None = None) -> list[SourceCitation]:
-    citations = shown(result) if result else [citation for citation in answer.citations if citation.url]
+def _citations(answer: Answer, result: AnswerWithReceipt | None = None) -> list[SourceCitation]:
+    citations = cited_sources(result) if result else [citation for citation in answer.citations if citation.url]
     return [
         SourceCitation(
             source_url=c.url,
@@ -284,11 +293,11 @@ def _cited(answer: Answer, result: AnswerWithReceipt | None = None) -> list[Sour
     ]
 
 
-def _metadata(result: AnswerWithReceipt, context: Context) -> ResponseMetadata:
+def _metadata(result: AnswerWithReceipt, context: RequestContext) -> ResponseMetadata:
     return ResponseMetadata(
         query_time_ms=milliseconds(context),
         retrieval_count=len(result.receipt.passages),
         mode=result.answer.mode,
-        low_confidence=is_low(result),
+        low_confidence=has_low_confidence(result),
         request_id=UUID(context.request_id),
     )

@@ -1,4 +1,4 @@
-"""The grounded door (seed 001): answers with their grounding result, alone or in a session."""
+"""The grounded door (contract 001): answers with the result of their grounding check, with or without a session."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pydantic import BaseModel, Field, model_validator
 from starlette.responses import Response
 
 from glossator.core.answers import Delta, Mode
-from glossator.core.conversations import MOST_MESSAGES, ContextMode, Exchange, Session, SessionState
+from glossator.core.conversations import MAX_CONTEXT_MESSAGES, ContextMode, Exchange, Session, SessionState
 from glossator.core.question import Question
 from glossator.core.receipts import AnswerWithReceipt
 from glossator.core.thresholds import MEDIUM
@@ -19,41 +19,48 @@ from glossator.core.types import Filters
 from glossator.pipeline import conversations
 from glossator.serve.doors.agent import CODES, ErrorResponse, SessionId
 from glossator.serve.doors.agent import DOOR as AGENT
-from glossator.serve.doors.base import EVENTS, Body, Door
-from glossator.serve.doors.service import AnswerService, dumped, idempotency_key, key_for, shown, with_notice
+from glossator.serve.doors.base import EVENT_STREAM_CONTENT, Door, StrictBody
+from glossator.serve.doors.service import (
+    AnswerService,
+    cited_sources,
+    dump_models,
+    idempotency_key,
+    session_for,
+    with_notice,
+)
 
-LONGEST_RESPONSE = 10_000
+MAX_RESPONSE = 10_000
 USER_CONTEXT = "user_context"
 
 
-class QueryFilters(Body):
-    """Metadata filters; all that are given must hold."""
+class QueryFilters(StrictBody):
+    """Metadata filters; a passage must match all of them."""
 
     chapter: Annotated[str, Field(max_length=500)] | None = None
     section: Annotated[str, Field(max_length=500)] | None = None
 
 
-class AgentRequest(Body):
-    """User input with optional context, filters and conversation."""
+class AgentRequest(StrictBody):
+    """A question with optional context, filters and conversation."""
 
     query_text: Annotated[str, Field(min_length=1, max_length=1000)] = Field(description="The user's question")
     context_mode: Literal["retrieval_pipeline", "user_provided"] = Field(
-        "retrieval_pipeline", description="Whether to use the retrieval pipeline or user-provided context"
+        "retrieval_pipeline", description="Whether to answer from the book or from `user_context`"
     )
     user_context: Annotated[str, Field(min_length=1, max_length=64_000)] | None = Field(
-        None, description="Text provided by user for context-only mode"
+        None, description="The text to answer from if `context_mode` is `user_provided`"
     )
-    filters: QueryFilters | None = Field(None, description="Metadata filters for the retrieval pipeline")
-    conversation_id: SessionId | None = Field(None, description="ID for maintaining conversation state")
-    thread_id: SessionId | None = Field(None, description="The same, under the name that assistants know")
-    stream: bool = Field(False, description="Whether the answer comes as server-sent events")
+    filters: QueryFilters | None = Field(None, description="Metadata filters for retrieval")
+    conversation_id: SessionId | None = Field(None, description="Conversation id that continues the conversation")
+    thread_id: SessionId | None = Field(None, description="Alias of `conversation_id`, as the Assistants API calls it")
+    stream: bool = Field(False, description="Whether to stream the answer as server-sent events")
 
     @model_validator(mode="after")
-    def _has_its_context(self) -> Self:
+    def _check_context(self) -> Self:
         if self.context_mode == "user_provided" and not (self.user_context or "").strip():
             raise ValueError("user_context is required when context_mode is user_provided")
         if self.conversation_id and self.thread_id and self.conversation_id != self.thread_id:
-            raise ValueError("conversation_id and thread_id name two conversations; give one of them")
+            raise ValueError("conversation_id and thread_id differ; give only one of them")
         return self
 
     @property
@@ -66,26 +73,26 @@ class AgentRequest(Body):
 
 
 class GroundedSource(BaseModel):
-    """A source used in the response."""
+    """A source of the response."""
 
-    content_id: str = Field(description="ID of the content chunk used")
+    content_id: str = Field(description="Id of the chunk")
     source_url: str
     chapter: str
     section: str | None = None
 
 
 class GroundingValidation(BaseModel):
-    """Whether every claim of the draft stood; what did not is not in the response."""
+    """Whether every claim of the draft is supported; unsupported claims are not in the response."""
 
     is_fully_grounded: bool
-    is_fully_ground: bool = Field(description="The same, as the contract spells it")
+    is_fully_ground: bool = Field(description="Same as `is_fully_grounded`, as the contract spells it")
     unsupported_claims: list[str]
 
 
 class AgentResponse(BaseModel):
-    """The response with its sources and its grounding."""
+    """The response with its sources and the result of the grounding check."""
 
-    response_text: str = Field(min_length=1, max_length=LONGEST_RESPONSE)
+    response_text: str = Field(min_length=1, max_length=MAX_RESPONSE)
     sources: list[GroundedSource]
     confidence_score: float = Field(ge=0, le=1)
     grounding_validation: GroundingValidation
@@ -95,7 +102,7 @@ class AgentResponse(BaseModel):
 
 
 class HistoryMessage(BaseModel):
-    """One message of a conversation."""
+    """A message of a conversation."""
 
     role: Literal["user", "assistant"]
     content: str
@@ -103,7 +110,7 @@ class HistoryMessage(BaseModel):
 
 
 class ConversationSession(BaseModel):
-    """A conversation; `openai_thread_id` is its own id, for the SDK has no threads."""
+    """A conversation; `openai_thread_id` is its own id, because the SDK has no threads."""
 
     session_id: str
     openai_thread_id: str
@@ -112,82 +119,82 @@ class ConversationSession(BaseModel):
     user_id: str | None
     context_mode: ContextMode
     active_filters: dict[str, str] | None
-    conversation_history: list[HistoryMessage] = Field(max_length=MOST_MESSAGES)
+    conversation_history: list[HistoryMessage] = Field(max_length=MAX_CONTEXT_MESSAGES)
     state: SessionState
 
 
-DOOR = Door("grounded", ("/agent/query",), ErrorResponse, AGENT.tell, CODES)
+DOOR = Door("grounded", ("/agent/query",), ErrorResponse, AGENT.render_error, CODES)
 
 
 def routes(service: AnswerService) -> APIRouter:
-    """Query, query in a session, and the session."""
+    """Query, query in a session, and sessions."""
     router = DOOR.router()
-    documented: dict[int | str, dict[str, Any]] = {200: {"content": EVENTS}}
+    responses: dict[int | str, dict[str, Any]] = {200: {"content": EVENT_STREAM_CONTENT}}
 
-    async def answered(body: AgentRequest, request: Request, *, in_session: bool) -> AgentResponse | Response:
-        given = body.filters or QueryFilters()
-        filters = Filters(section=given.section, chapter=given.chapter)
+    async def answer(body: AgentRequest, request: Request, *, in_session: bool) -> AgentResponse | Response:
+        query_filters = body.filters or QueryFilters()
+        filters = Filters(section=query_filters.section, chapter=query_filters.chapter)
 
         def question(name: str | None) -> Question:
             if not in_session and body.conversation is None:
                 return Question(body.query_text, body.context, filters)
-            key = key_for(request, body.conversation, name)
+            key = session_for(request, body.conversation, name)
             return Question(body.query_text, body.context, filters, session=key, idempotency_key=name)
 
         if body.stream:
 
             def sources(result: AnswerWithReceipt) -> dict[str, Any]:
                 response = _response(result)
-                about = response.model_dump(mode="json", exclude={"response_text", "sources"})
-                return {"sources": dumped(list(response.sources)), "metadata": about}
+                metadata = response.model_dump(mode="json", exclude={"response_text", "sources"})
+                return {"sources": dump_models(response.sources), "metadata": metadata}
 
             return await service.stream(
                 request, DOOR, lambda name: question(idempotency_key(request) or name), sources, text=with_notice
             )
         return _response(await service.answer(question(idempotency_key(request))))
 
-    @router.post("/agent/query", tags=["grounded"], response_model=AgentResponse, responses=documented)
+    @router.post("/agent/query", tags=["grounded"], response_model=AgentResponse, responses=responses)
     async def query(body: AgentRequest, request: Request) -> AgentResponse | Response:
-        """Ask; nothing is remembered unless a conversation is named."""
-        return await answered(body, request, in_session=False)
+        """Ask; nothing is stored unless a conversation is named."""
+        return await answer(body, request, in_session=False)
 
-    @router.post("/agent/query/session", tags=["grounded"], response_model=AgentResponse, responses=documented)
+    @router.post("/agent/query/session", tags=["grounded"], response_model=AgentResponse, responses=responses)
     async def query_in_session(body: AgentRequest, request: Request) -> AgentResponse | Response:
-        """Ask in a conversation; one is made where none is named."""
-        return await answered(body, request, in_session=True)
+        """Ask in a conversation; a new one is created if none is named."""
+        return await answer(body, request, in_session=True)
 
     _session_routes(router, service)
     return router
 
 
 def _session_routes(router: APIRouter, service: AnswerService) -> None:
-    async def session_of(request: Request, session_id: str) -> ConversationSession:
-        found, exchanges = await conversations.whole_history(service.engine, key_for(request, session_id))
+    async def load_session(request: Request, session_id: str) -> ConversationSession:
+        found, exchanges = await conversations.full_history(service.engine, session_for(request, session_id))
         return _session(found, exchanges)
 
     @router.get("/agent/query/session/{session_id}", tags=["grounded"])
     async def session(session_id: Annotated[SessionId, Path()], request: Request) -> ConversationSession:
-        """A conversation and what was said in it."""
-        return await session_of(request, session_id)
+        """A conversation with its messages."""
+        return await load_session(request, session_id)
 
     @router.delete("/agent/query/session/{session_id}", tags=["grounded"], status_code=204)
     async def delete(session_id: Annotated[SessionId, Path()], request: Request) -> None:
-        """Forget a conversation and everything in it."""
-        await conversations.delete(service.engine, key_for(request, session_id))
+        """Delete a conversation and everything in it."""
+        await conversations.delete(service.engine, session_for(request, session_id))
 
     @router.post("/agent/query/session/{session_id}/reset", tags=["grounded"])
     async def reset(session_id: Annotated[SessionId, Path()], request: Request) -> ConversationSession:
-        """Begin a conversation anew under its id."""
-        await conversations.reset(service.engine, key_for(request, session_id))
-        return await session_of(request, session_id)
+        """Clear a conversation; its id stays valid."""
+        await conversations.reset(service.engine, session_for(request, session_id))
+        return await load_session(request, session_id)
 
 
 def _response(result: AnswerWithReceipt) -> AgentResponse:
     answer = result.answer
     unsupported = [claim.text for claim in answer.unsupported_claims]
-    doubtful = bool(unsupported) or (not answer.abstained and answer.confidence < MEDIUM)
+    flagged = bool(unsupported) or (not answer.abstained and answer.confidence < MEDIUM)
     return AgentResponse(
-        response_text=_within(with_notice(Delta.of(answer))),
+        response_text=_truncate(with_notice(Delta.of(answer))),
         sources=_sources(result),
         confidence_score=answer.confidence,
         grounding_validation=GroundingValidation(
@@ -195,15 +202,15 @@ def _response(result: AnswerWithReceipt) -> AgentResponse:
         ),
         conversation_id=answer.session_id or str(uuid.uuid4()),
         timestamp=datetime.now(UTC),
-        state="flagged" if doubtful else "delivered",
+        state="flagged" if flagged else "delivered",
     )
 
 
-def _within(text: str) -> str:
-    """A text cut where a sentence ends, if it is longer than the contract allows."""
-    if len(text) <= LONGEST_RESPONSE:
+def _truncate(text: str) -> str:
+    """The text, cut after its last citation if it is longer than the contract allows."""
+    if len(text) <= MAX_RESPONSE:
         return text
-    cut = text[:LONGEST_RESPONSE]
+    cut = text[:MAX_RESPONSE]
     return cut[: cut.rfind("]") + 1] or cut
 
 
@@ -213,7 +220,7 @@ def _sources(result: AnswerWithReceipt) -> list[GroundedSource]:
         return [] if answer.abstained else [GroundedSource(content_id=USER_CONTEXT, source_url="", chapter="")]
     return [
         GroundedSource(content_id=c.chunk_id, source_url=c.url, chapter=c.title, section=c.section or None)
-        for c in shown(result)
+        for c in cited_sources(result)
     ]
 
 
@@ -234,6 +241,6 @@ def _session(session: Session, exchanges: list[Exchange]) -> ConversationSession
         user_id=session.key.user_id,
         context_mode=session.context_mode,
         active_filters=session.active_filters or None,
-        conversation_history=messages[-MOST_MESSAGES:],
+        conversation_history=messages[-MAX_CONTEXT_MESSAGES:],
         state=session.state,
     )

@@ -1,9 +1,8 @@
-"""The API that programs for OpenAI know: chat completions, whole or streamed, with citations as annotations."""
+"""The OpenAI-compatible door: chat completions, whole or streamed, with citations as annotations."""
 
 from __future__ import annotations
 
 import json
-import re
 import time
 import uuid
 from collections.abc import AsyncIterator
@@ -16,52 +15,58 @@ from starlette.exceptions import HTTPException
 from starlette.responses import Response, StreamingResponse
 
 from glossator import pipeline
-from glossator.core.answers import UNAVAILABLE, Answer, Delta
+from glossator.core.answers import UNAVAILABLE_NOTICE, Answer, Delta
 from glossator.core.errors import QuestionError
 from glossator.core.question import Past, Question
 from glossator.core.receipts import AnswerWithReceipt
-from glossator.core.validation import MAX_QUESTION, MAX_SELECTION
-from glossator.pipeline.answering import Pieces
+from glossator.core.text.marks import strip_marks
+from glossator.core.validation import MAX_QUESTION_LENGTH, MAX_SELECTION_LENGTH
+from glossator.pipeline.answering import AnswerIterator
 from glossator.serve.doors.base import Door, with_request
 from glossator.serve.doors.service import AnswerService, with_notice
-from glossator.serve.doors.streams import HEADERS
+from glossator.serve.doors.streams import STREAM_HEADERS
 from glossator.serve.middleware.context import context_of
-from glossator.serve.middleware.request import as_problem
 from glossator.serve.problems import Problem
 
 MODEL = "glossator"
-MOST_MESSAGES = 200
-_CHUNKS: dict[str, Any] = {
+MAX_MESSAGES = 200
+_CHUNKS_CONTENT: dict[str, Any] = {
     "text/event-stream": {
         "schema": {
             "type": "object",
-            "description": "Chunks of a completion, and `[DONE]` at the end.",
+            "description": "Chunks of a completion, ended by `[DONE]`.",
             "properties": {"data": {"type": "string"}},
             "required": ["data"],
         }
     }
 }
-_MARKS = re.compile(r"\s*\[\d+\]")
-_UNHEARD = ("system", "developer", "tool", "function")
-_TYPES = {400: "invalid_request_error", 401: "authentication_error", 403: "permission_error", 429: "rate_limit_error"}
+_IGNORED_ROLES = ("system", "developer", "tool", "function")
+_ERROR_TYPES = {
+    400: "invalid_request_error",
+    401: "authentication_error",
+    403: "permission_error",
+    429: "rate_limit_error",
+}
 
 
 class _Part(BaseModel):
     type: Literal["text"]
-    text: Annotated[str, Field(max_length=MAX_QUESTION)]
+    text: Annotated[str, Field(max_length=MAX_QUESTION_LENGTH)]
 
 
 class Message(BaseModel):
-    """One message; of other roles than user and assistant nothing is used."""
+    """A message; only those of the roles user and assistant are used."""
 
     role: Literal["system", "developer", "user", "assistant", "tool", "function"]
-    content: Annotated[str, Field(max_length=MAX_QUESTION)] | Annotated[list[_Part], Field(max_length=50)] | None = None
+    content: (
+        Annotated[str, Field(max_length=MAX_QUESTION_LENGTH)] | Annotated[list[_Part], Field(max_length=50)] | None
+    ) = None
 
     @model_validator(mode="before")
     @classmethod
-    def _unheard(cls, given: Any) -> Any:
-        unheard = isinstance(given, dict) and given.get("role") in _UNHEARD
-        return {"role": given["role"]} if unheard else given
+    def _drop_ignored_content(cls, message: Any) -> Any:
+        ignored = isinstance(message, dict) and message.get("role") in _IGNORED_ROLES
+        return {"role": message["role"]} if ignored else message
 
     @property
     def text(self) -> str:
@@ -75,15 +80,15 @@ class _StreamOptions(BaseModel):
 
 
 class CompletionRequest(BaseModel):
-    """A conversation; what steers a language model (temperature and the like) is accepted and not used."""
+    """A conversation; sampling parameters such as temperature are accepted and ignored."""
 
     model_config = ConfigDict(extra="ignore", strict=True)
     model: Annotated[str, Field(max_length=200)] = MODEL
-    messages: Annotated[list[Message], Field(min_length=1, max_length=MOST_MESSAGES)]
+    messages: Annotated[list[Message], Field(min_length=1, max_length=MAX_MESSAGES)]
     stream: bool | None = False
     stream_options: _StreamOptions | None = None
-    selected_text: Annotated[str, Field(max_length=MAX_SELECTION)] | None = Field(
-        None, description="Of our own: answer from this text alone"
+    selected_text: Annotated[str, Field(max_length=MAX_SELECTION_LENGTH)] | None = Field(
+        None, description="Extension: answer from this text only"
     )
 
 
@@ -120,7 +125,7 @@ class _Usage(BaseModel):
 
 
 class Completion(BaseModel):
-    """An answer."""
+    """A completion."""
 
     id: str
     object: Literal["chat.completion"] = "chat.completion"
@@ -131,7 +136,7 @@ class Completion(BaseModel):
 
 
 class ModelCard(BaseModel):
-    """The one model there is: the book."""
+    """The only model: the book."""
 
     id: str = MODEL
     object: Literal["model"] = "model"
@@ -140,7 +145,7 @@ class ModelCard(BaseModel):
 
 
 class ModelList(BaseModel):
-    """All models."""
+    """The available models."""
 
     object: Literal["list"] = "list"
     data: list[ModelCard]
@@ -154,17 +159,17 @@ class _Detail(BaseModel):
 
 
 class ErrorResponse(BaseModel):
-    """An error as OpenAI tells it."""
+    """An error in the format of OpenAI."""
 
     error: _Detail
 
 
-def _tell(problem: Problem) -> ErrorResponse:
-    kind = _TYPES.get(problem.status, "invalid_request_error" if problem.status < 500 else "server_error")
-    return ErrorResponse(error=_Detail(message=problem.message, type=kind, code=problem.name))
+def _render_error(problem: Problem) -> ErrorResponse:
+    error_type = _ERROR_TYPES.get(problem.status, "invalid_request_error" if problem.status < 500 else "server_error")
+    return ErrorResponse(error=_Detail(message=problem.message, type=error_type, code=problem.name))
 
 
-DOOR = Door("openai", ("/v1",), ErrorResponse, _tell)
+DOOR = Door("openai", ("/v1",), ErrorResponse, _render_error)
 
 
 def routes(service: AnswerService) -> APIRouter:
@@ -172,34 +177,41 @@ def routes(service: AnswerService) -> APIRouter:
     router = DOOR.router()
 
     @router.post(
-        "/v1/chat/completions", tags=["openai"], response_model=Completion, responses={200: {"content": _CHUNKS}}
+        "/v1/chat/completions",
+        tags=["openai"],
+        response_model=Completion,
+        responses={200: {"content": _CHUNKS_CONTENT}},
     )
     async def complete(body: CompletionRequest, request: Request) -> Completion | Response:
-        """The answer to the last message of a user; what was said before it is its context."""
-        text, past = _asked(body.messages)
+        """Answer the last message, which must be a user's; the messages before it are its context."""
+        text, past = _question_and_past(body.messages)
         question = Question(text, body.selected_text, past=past)
-        name, made = f"chatcmpl-{uuid.uuid4().hex}", int(time.time())
+        completion_id, created = f"chatcmpl-{uuid.uuid4().hex}", int(time.time())
         if body.stream:
-            usage = bool(body.stream_options and body.stream_options.include_usage)
-            chunks = _Chunks(service, name, made, body.model, text)
-            pieces = service.counted(pipeline.stream(service.engine, question))
+            include_usage = bool(body.stream_options and body.stream_options.include_usage)
+            chunks = _ChunkWriter(service, completion_id, created, body.model, text)
+            pieces = service.with_metrics(pipeline.stream(service.engine, question))
             first = await anext(pieces)
-            return StreamingResponse(
-                chunks.events(request, first, pieces, usage=usage), media_type="text/event-stream", headers=HEADERS
-            )
+            events = chunks.events(request, first, pieces, include_usage=include_usage)
+            return StreamingResponse(events, media_type="text/event-stream", headers=STREAM_HEADERS)
         answer = (await service.answer(question)).answer
-        said = _Said(content=with_notice(Delta.of(answer)), annotations=_annotations(answer))
-        usage_of = _usage(service, text, said.content)
-        return Completion(id=name, created=made, model=body.model, choices=[_Choice(message=said)], usage=usage_of)
+        message = _Said(content=with_notice(Delta.of(answer)), annotations=_annotations(answer))
+        return Completion(
+            id=completion_id,
+            created=created,
+            model=body.model,
+            choices=[_Choice(message=message)],
+            usage=_usage(service, text, message.content),
+        )
 
     @router.get("/v1/models", tags=["openai"])
     async def models() -> ModelList:
-        """The models, of which there is one."""
+        """The available models; there is only one."""
         return ModelList(data=[ModelCard()])
 
     @router.get("/v1/models/{model}", tags=["openai"])
     async def model_card(model: str) -> ModelCard:
-        """One model."""
+        """A model by its id."""
         if model != MODEL:
             raise HTTPException(404)
         return ModelCard()
@@ -207,53 +219,52 @@ def routes(service: AnswerService) -> APIRouter:
     return router
 
 
-def _asked(messages: list[Message]) -> tuple[str, Past]:
+def _question_and_past(messages: list[Message]) -> tuple[str, Past]:
     """The question, and the questions and answers before it."""
-    said = [message for message in messages if message.role in ("user", "assistant")]
-    if not said or said[-1].role != "user":
-        raise QuestionError("The last message is not a user's.", "End the messages with a question.")
+    dialogue = [message for message in messages if message.role in ("user", "assistant")]
+    if not dialogue or dialogue[-1].role != "user":
+        raise QuestionError("The last message must have the role user.", "End the messages with a question.")
     past = [
-        (asked.text, _MARKS.sub("", answered.text.removeprefix(UNAVAILABLE)).strip())
-        for asked, answered in pairwise(said)
-        if (asked.role, answered.role) == ("user", "assistant")
+        (first.text, strip_marks(second.text.removeprefix(UNAVAILABLE_NOTICE)).strip())
+        for first, second in pairwise(dialogue)
+        if (first.role, second.role) == ("user", "assistant")
     ]
-    return said[-1].text, tuple(past)
+    return dialogue[-1].text, tuple(past)
 
 
 def _annotations(answer: Answer) -> list[_Annotation]:
-    """A citation for every mark that follows a sentence; brackets within one are the book's own words."""
-    text, at, found = with_notice(Delta.of(answer)), 0, []
-    cited = {citation.number: citation for citation in answer.citations if citation.url}
+    """A citation for every mark after a sentence; brackets within a sentence are the book's own."""
+    text, offset, annotations = with_notice(Delta.of(answer)), 0, []
+    citations = {citation.number: citation for citation in answer.citations if citation.url}
     for sentence in answer.sentences:
-        begun = text.find(sentence.text, at)
-        at = begun + len(sentence.text) if begun >= 0 else at
+        start = text.find(sentence.text, offset)
+        offset = start + len(sentence.text) if start >= 0 else offset
         for number in sentence.citations:
             mark = f"[{number}]"
-            start = text.find(mark, at)
-            at = start + len(mark)
-            if number in cited:
-                url, title = cited[number].url, cited[number].title
-                place = _UrlCitation(start_index=start, end_index=at, url=url, title=title)
-                found.append(_Annotation(url_citation=place))
-    return found
+            start = text.find(mark, offset)
+            offset = start + len(mark)
+            if citation := citations.get(number):
+                cited = _UrlCitation(start_index=start, end_index=offset, url=citation.url, title=citation.title)
+                annotations.append(_Annotation(url_citation=cited))
+    return annotations
 
 
 def _usage(service: AnswerService, question: str, answer: str) -> _Usage:
-    """Tokens as our own model counts them."""
-    asked, said = service.engine.embedder.count_tokens([question, answer])
-    return _Usage(prompt_tokens=asked, completion_tokens=said, total_tokens=asked + said)
+    """Tokens as the embedding model counts them."""
+    prompt, completion = service.engine.embedder.count_tokens([question, answer])
+    return _Usage(prompt_tokens=prompt, completion_tokens=completion, total_tokens=prompt + completion)
 
 
-class _Chunks:
-    """The chunks of one streamed answer."""
+class _ChunkWriter:
+    """Writes the chunks of one streamed completion."""
 
-    def __init__(self, service: AnswerService, name: str, made: int, model: str, question: str) -> None:
+    def __init__(self, service: AnswerService, completion_id: str, created: int, model: str, question: str) -> None:
         self._service = service
         self._question = question
-        self._head = {"id": name, "object": "chat.completion.chunk", "created": made, "model": model}
+        self._head = {"id": completion_id, "object": "chat.completion.chunk", "created": created, "model": model}
 
     async def events(
-        self, request: Request, first: str | AnswerWithReceipt, pieces: Pieces, *, usage: bool
+        self, request: Request, first: Delta | AnswerWithReceipt, pieces: AnswerIterator, *, include_usage: bool
     ) -> AsyncIterator[str]:
         text = ""
         yield self._chunk({"role": "assistant", "content": ""})
@@ -270,20 +281,20 @@ class _Chunks:
                     yield self._chunk({"content": with_notice(piece)})
         except Exception as error:
             context = context_of(request)
-            problem = with_request(as_problem(error, DOOR), context.request_id, dev=False)
-            context.problem = problem.code
-            yield _data(DOOR.tell(problem).model_dump(mode="json"))
+            problem = with_request(DOOR.problem_from(error), context.request_id, dev=False)
+            context.error_code = problem.code
+            yield _data(DOOR.render_error(problem).model_dump(mode="json"))
             return
         if result is not None:
-            notes = [note.model_dump() for note in _annotations(result.answer)]
-            yield self._chunk({"annotations": notes}, "stop")
-        if usage:
-            spent = _usage(self._service, self._question, text).model_dump()
-            yield _data(self._head | {"choices": [], "usage": spent})
+            annotations = [annotation.model_dump() for annotation in _annotations(result.answer)]
+            yield self._chunk({"annotations": annotations}, "stop")
+        if include_usage:
+            usage = _usage(self._service, self._question, text).model_dump()
+            yield _data(self._head | {"choices": [], "usage": usage})
         yield "data: [DONE]\n\n"
 
-    def _chunk(self, delta: dict[str, Any], finish: str | None = None) -> str:
-        choice = {"index": 0, "delta": delta, "logprobs": None, "finish_reason": finish}
+    def _chunk(self, delta: dict[str, Any], finish_reason: str | None = None) -> str:
+        choice = {"index": 0, "delta": delta, "logprobs": None, "finish_reason": finish_reason}
         return _data(self._head | {"choices": [choice]})
 
 

@@ -1,4 +1,4 @@
-"""The query door (seed 004): one question within five seconds, with every stage's time."""
+"""The query door (contract 004): an answer within five seconds, with the time of every stage."""
 
 from __future__ import annotations
 
@@ -12,47 +12,54 @@ from starlette.responses import Response
 from glossator.core.answers import Delta
 from glossator.core.question import Question
 from glossator.core.receipts import AnswerWithReceipt
-from glossator.serve.doors.base import EVENTS, Body, Door
-from glossator.serve.doors.service import AnswerService, by_chunk, chunks_shown, dumped, milliseconds, ranks, texts
-from glossator.serve.middleware.context import Context, context_of
+from glossator.serve.doors.base import EVENT_STREAM_CONTENT, Door, StrictBody
+from glossator.serve.doors.service import (
+    AnswerService,
+    cited_chunks,
+    dump_models,
+    milliseconds,
+    passage_ranks,
+    passage_texts,
+    with_chunk_marks,
+)
+from glossator.serve.middleware.context import RequestContext, context_of
 from glossator.serve.problems import Problem
 
-BUDGET = 5.0
-"""Seconds in which this door answers."""
-_CLOSING = 0.75
-"""Seconds of it that are left for the book's own sentences when the language model is too slow."""
+_FALLBACK_SECONDS = 0.75
+"""Reserved for quoting the book if the language model is too slow."""
+_MIN_DRAFT_SECONDS = 0.5
 
 
-def _filled(text: str) -> str:
+def _not_blank(text: str) -> str:
     if not text.strip():
         raise ValueError("Query cannot be empty")
     return text.strip()
 
 
-class AgentRequest(Body):
-    """An incoming query."""
+class AgentRequest(StrictBody):
+    """A question."""
 
-    query: Annotated[str, Field(min_length=1, max_length=1000), AfterValidator(_filled)] = Field(
-        description="User's natural language question", examples=["What is physical AI?"]
+    query: Annotated[str, Field(min_length=1, max_length=1000), AfterValidator(_not_blank)] = Field(
+        description="The user's question in natural language", examples=["What is physical AI?"]
     )
-    top_k: Annotated[int, Field(ge=1, le=10)] = Field(5, description="Number of document chunks to retrieve")
-    include_sources: bool = Field(True, description="Whether to include source attribution in response")
-    stream: bool = Field(False, description="Whether the answer comes as server-sent events")
+    top_k: Annotated[int, Field(ge=1, le=10)] = Field(5, description="Number of chunks to retrieve")
+    include_sources: bool = Field(True, description="Whether to return the sources")
+    stream: bool = Field(False, description="Whether to stream the answer as server-sent events")
 
 
 class SourceChunk(BaseModel):
-    """A retrieved document chunk with metadata and similarity score."""
+    """A retrieved chunk."""
 
-    content: str = Field(min_length=1, description="Text content of the retrieved chunk")
-    url: str = Field(description="Source URL of the original document; opens it at the words")
+    content: str = Field(min_length=1, description="Text of the chunk")
+    url: str = Field(description="URL of the document; opens it at the quote")
     chunk_id: str
     document_id: str
     similarity_score: float = Field(ge=0.0, le=1.0)
-    position: int = Field(ge=1, description="Rank in retrieval results, from 1")
+    position: int = Field(ge=1, description="Rank in the search results, from 1")
 
 
 class ResponseMetadata(BaseModel):
-    """Timing and counts of the request."""
+    """Times and counts."""
 
     response_time_ms: float = Field(ge=0)
     chunk_count: int = Field(ge=0, description="Number of retrieved chunks")
@@ -62,7 +69,7 @@ class ResponseMetadata(BaseModel):
 
 
 class AgentResponse(BaseModel):
-    """The answer, its sources in the order of their numbers in it, and its metadata."""
+    """The answer, its sources in the order of their numbers, and metadata."""
 
     answer: str = Field(min_length=1)
     sources: list[SourceChunk]
@@ -70,45 +77,49 @@ class AgentResponse(BaseModel):
 
 
 class ErrorResponse(BaseModel):
-    """Structured error information."""
+    """An error response."""
 
-    error: str = Field(min_length=1, description="Error type or category")
+    error: str = Field(min_length=1, description="Error type")
     message: str = Field(min_length=1, description="Human-readable error message")
-    detail: str | None = Field(None, description="Additional debugging information, in development only")
+    detail: str | None = Field(None, description="Additional details, in development mode only")
     status_code: int = Field(ge=400, le=599, description="HTTP status code")
 
 
-def _tell(problem: Problem) -> ErrorResponse:
+def _render_error(problem: Problem) -> ErrorResponse:
     return ErrorResponse(
         error=problem.name, message=problem.message, detail=problem.details, status_code=problem.status
     )
 
 
-DOOR = Door("query", ("/query",), ErrorResponse, _tell)
+DOOR = Door("query", ("/query",), ErrorResponse, _render_error)
 
 
 def routes(service: AnswerService) -> APIRouter:
     """Query."""
     router = DOOR.router()
 
-    def asked(body: AgentRequest, context: Context) -> Question:
-        seconds = max(0.5, BUDGET - _CLOSING - context.seconds)
+    def build_question(body: AgentRequest, context: RequestContext) -> Question:
+        seconds = max(_MIN_DRAFT_SECONDS, service.query_budget_seconds - _FALLBACK_SECONDS - context.seconds)
         return Question(body.query, top_k=body.top_k, deadline=time.monotonic() + seconds)
 
-    @router.post("/query", tags=["query"], response_model=AgentResponse, responses={200: {"content": EVENTS}})
+    @router.post(
+        "/query", tags=["query"], response_model=AgentResponse, responses={200: {"content": EVENT_STREAM_CONTENT}}
+    )
     async def query(body: AgentRequest, request: Request) -> AgentResponse | Response:
-        """Ask the book, and get an answer within five seconds."""
+        """Ask the book; the answer arrives within five seconds."""
         context = context_of(request)
         if body.stream:
 
             def sources(result: AnswerWithReceipt) -> dict[str, Any]:
                 found = _sources(result) if body.include_sources else []
-                return {"sources": dumped(list(found)), "metadata": _metadata(result, context).model_dump(mode="json")}
+                return {"sources": dump_models(found), "metadata": _metadata(result, context).model_dump(mode="json")}
 
-            return await service.stream(request, DOOR, lambda _: asked(body, context), sources, text=by_chunk)
-        result = await service.answer(asked(body, context))
+            return await service.stream(
+                request, DOOR, lambda _: build_question(body, context), sources, text=with_chunk_marks
+            )
+        result = await service.answer(build_question(body, context))
         return AgentResponse(
-            answer=by_chunk(Delta.of(result.answer)),
+            answer=with_chunk_marks(Delta.of(result.answer)),
             sources=_sources(result) if body.include_sources else [],
             metadata=_metadata(result, context),
         )
@@ -117,21 +128,21 @@ def routes(service: AnswerService) -> APIRouter:
 
 
 def _sources(result: AnswerWithReceipt) -> list[SourceChunk]:
-    whole, rank = texts(result), ranks(result)
+    texts, ranks = passage_texts(result), passage_ranks(result)
     return [
         SourceChunk(
-            content=whole.get(c.chunk_id, c.quote),
+            content=texts.get(c.chunk_id, c.quote),
             url=c.url,
             chunk_id=c.chunk_id,
             document_id=c.document_id,
             similarity_score=c.score,
-            position=rank.get(c.chunk_id, c.number),
+            position=ranks.get(c.chunk_id, c.number),
         )
-        for c in chunks_shown(result)
+        for c in cited_chunks(result)
     ]
 
 
-def _metadata(result: AnswerWithReceipt, context: Context) -> ResponseMetadata:
+def _metadata(result: AnswerWithReceipt, context: RequestContext) -> ResponseMetadata:
     return ResponseMetadata(
         response_time_ms=milliseconds(context),
         chunk_count=len(result.passages),

@@ -1,10 +1,9 @@
-"""What the doors share to answer a question: whole or streamed, with its sources numbered as its text cites them."""
+"""Answering for the doors: whole or streamed, with sources numbered as the text cites them."""
 
 from __future__ import annotations
 
 import hashlib
-import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Any
@@ -14,23 +13,22 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from glossator import pipeline
-from glossator.core.answers import SNIPPET, UNAVAILABLE, Citation, Delta, Mode
+from glossator.core.answers import SNIPPET_LENGTH, UNAVAILABLE_NOTICE, Citation, Delta, Mode
 from glossator.core.conversations import SessionKey, session_key
 from glossator.core.question import Question
 from glossator.core.receipts import AnswerWithReceipt
+from glossator.core.text.marks import as_source_marks, renumber_marks
 from glossator.core.thresholds import is_low_confidence
 from glossator.core.types import Passage
-from glossator.pipeline.answering import Pieces
+from glossator.pipeline.answering import AnswerIterator
 from glossator.pipeline.wiring import Engine
-from glossator.serve.doors.base import SESSION, Door, with_request
-from glossator.serve.doors.streams import LOST, StreamFormat, StreamPosition, Streams, respond
-from glossator.serve.middleware.context import Context, context_of
-from glossator.serve.middleware.request import as_problem
+from glossator.serve.doors.base import SESSION_SCOPE_KEY, Door, with_request
+from glossator.serve.doors.streams import StreamFormat, StreamPosition, Streams, stream_response
+from glossator.serve.middleware.context import RequestContext, context_of
 from glossator.serve.ops.metrics import Metrics
-from glossator.serve.problems import Problem
 
-_REPEATED_MARK = re.compile(r"(\[\d+\])(?:\s*\1)+")
-_MARK = re.compile(r"(?<=[\s\]])\[(\d+)\]")
+QUERY_BUDGET_SECONDS = 5.0
+"""How long the query door may take."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,11 +38,12 @@ class AnswerService:
     engine: Engine
     streams: Streams
     metrics: Metrics
+    query_budget_seconds: float = QUERY_BUDGET_SECONDS
 
     async def answer(self, question: Question) -> AnswerWithReceipt:
         """A whole answer."""
         result = await pipeline.answer(self.engine, question)
-        self.metrics.answered(result)
+        self.metrics.record_answer(result)
         return result
 
     async def stream(
@@ -57,39 +56,38 @@ class AnswerService:
         text: Callable[[Delta], str] = str,
         tail: Callable[[AnswerWithReceipt], str] = lambda _: "",
     ) -> Response:
-        """An answer as server-sent events; `question` gets the id under which the stream can be resumed."""
+        """An answer as server-sent events; `question` receives the id under which the stream can be resumed."""
         context = context_of(request)
-        form = StreamFormat(text, tail, sources, lambda error: self._problem(error, door, context))
-        position = StreamPosition.read(request.headers.get("last-event-id"))
+        stream_format = StreamFormat(text, tail, sources, lambda error: self._render_error(error, door, context))
+        position = StreamPosition.parse(request.headers.get("last-event-id"))
         caller = context.caller
-        asked = (caller.name, caller.user_id, request.url.path, await request.body())
-        owner = hashlib.sha256(repr(asked).encode()).hexdigest()
+        identity = (caller.name, caller.user_id, request.url.path, await request.body())
+        owner = hashlib.sha256(repr(identity).encode()).hexdigest()
 
-        def begin(stream_id: str) -> Pieces:
-            return self.counted(pipeline.stream(self.engine, question(stream_id)))
+        def start(stream_id: str) -> AnswerIterator:
+            return self.with_metrics(pipeline.stream(self.engine, question(stream_id)))
 
-        return await respond(self.streams, owner, position, begin, form)
+        return await stream_response(self.streams, owner, position, start, stream_format)
 
-    async def counted(self, pieces: Pieces) -> Pieces:
+    async def with_metrics(self, pieces: AnswerIterator) -> AnswerIterator:
         """The same pieces; the answer is counted once, however many clients read it."""
         async with aclosing(pieces) as closing:  # type: ignore[type-var]
             async for piece in closing:
                 if isinstance(piece, AnswerWithReceipt):
-                    self.metrics.answered(piece)
+                    self.metrics.record_answer(piece)
                 yield piece
 
-    def _problem(self, error: Exception, door: Door, context: Context) -> dict[str, Any]:
-        lost = isinstance(error, ValueError) and str(error) == LOST
-        problem = Problem(409, "STREAM_LOST", f"{LOST} Ask again.") if lost else as_problem(error, door)
-        context.problem = problem.code
-        answered = with_request(problem, context.request_id, dev=self.engine.settings.dev_mode)
-        return door.tell(answered).model_dump(mode="json")
+    def _render_error(self, error: Exception, door: Door, context: RequestContext) -> dict[str, Any]:
+        problem = door.problem_from(error)
+        context.error_code = problem.code
+        problem = with_request(problem, context.request_id, dev=self.engine.settings.dev_mode)
+        return door.render_error(problem).model_dump(mode="json")
 
 
-def key_for(request: Request, name: str | None, idempotency_key: str | None = None) -> SessionKey:
-    """The session that a request means, among those of its user."""
+def session_for(request: Request, name: str | None, idempotency_key: str | None = None) -> SessionKey:
+    """The session that a request names, among those of its user; a new one if it names none."""
     key = session_key(name, context_of(request).caller.user_id, idempotency_key)
-    request.scope[SESSION] = key.name
+    request.scope[SESSION_SCOPE_KEY] = key.name
     return key
 
 
@@ -99,34 +97,48 @@ def idempotency_key(request: Request) -> str | None:
 
 
 def with_notice(delta: Delta) -> str:
-    """The text of an answer; quotes that stand in for an unavailable language model say so first."""
-    return f"{UNAVAILABLE} {delta}" if delta.mode is Mode.RETRIEVAL_ONLY else delta
+    """The text; quotes shown because no language model is available begin with a notice that says so."""
+    return f"{UNAVAILABLE_NOTICE} {delta}" if delta.mode is Mode.RETRIEVAL_ONLY else delta
 
 
-def milliseconds(context: Context, *stages: str) -> float:
-    """The time that stages took together; all of the request's, if none is named."""
-    spent = sum(context.times.get(name, 0.0) for name in stages) if stages else context.seconds
-    return round(1000 * spent, 3)
+def with_source_marks(delta: Delta) -> str:
+    """The text with `[Source 1]` in place of `[1]`."""
+    return as_source_marks(with_notice(delta))
 
 
-def is_low(result: AnswerWithReceipt) -> bool:
+def with_chunk_marks(delta: Delta) -> str:
+    """The text with marks that number chunks instead of quotes: quotes from one chunk share its number."""
+    numbers = {chunk: number for number, chunk in enumerate(dict.fromkeys(delta.chunks), 1)}
+
+    def chunk_number(number: int) -> int:
+        return numbers[delta.chunks[number - 1]] if 0 < number <= len(delta.chunks) else number
+
+    return renumber_marks(with_notice(delta), chunk_number)
+
+
+def milliseconds(context: RequestContext, *stages: str) -> float:
+    """The time that the given stages took together, or the whole request if none is given."""
+    seconds = sum(context.times.get(name, 0.0) for name in stages) if stages else context.seconds
+    return round(1000 * seconds, 3)
+
+
+def has_low_confidence(result: AnswerWithReceipt) -> bool:
     """Whether the best passage found is only a weak match."""
     return is_low_confidence(max((passage.score for passage in result.passages), default=1.0))
 
 
-def shown(result: AnswerWithReceipt) -> list[Citation]:
-    """What an answer rests on: its citations by number; the passages, where no language model could write one."""
+def cited_sources(result: AnswerWithReceipt) -> list[Citation]:
+    """The citations of an answer by number; the passages found, if no language model was available."""
     answer = result.answer
     if answer.mode is not Mode.RETRIEVAL_ONLY:
         return [citation for citation in answer.citations if citation.url]
-    return [_cited(number, passage) for number, passage in enumerate(result.passages, 1)] or list(answer.citations)
+    return [_cite(number, passage) for number, passage in enumerate(result.passages, 1)] or list(answer.citations)
 
 
-def _cited(number: int, passage: Passage) -> Citation:
-    url = f"{passage.url}#{passage.anchor}" if passage.anchor else passage.url
+def _cite(number: int, passage: Passage) -> Citation:
     return Citation(
         number=number,
-        url=url,
+        url=f"{passage.url}#{passage.anchor}" if passage.anchor else passage.url,
         title=passage.title,
         section=passage.section,
         quote=passage.text,
@@ -136,41 +148,25 @@ def _cited(number: int, passage: Passage) -> Citation:
         chunk_id=passage.chunk_id,
         document_id=passage.document_id,
         position=passage.position,
-        snippet=passage.text[:SNIPPET],
+        snippet=passage.text[:SNIPPET_LENGTH],
     )
 
 
-def texts(result: AnswerWithReceipt) -> dict[str, str]:
-    """The whole text of each passage, by its chunk."""
+def cited_chunks(result: AnswerWithReceipt) -> list[Citation]:
+    """One citation for each chunk that an answer cites, as `with_chunk_marks` numbers them."""
+    return list({citation.chunk_id: citation for citation in reversed(cited_sources(result))}.values())[::-1]
+
+
+def passage_texts(result: AnswerWithReceipt) -> dict[str, str]:
+    """The text of each passage, by chunk id."""
     return {passage.chunk_id: passage.text for passage in result.passages}
 
 
-def ranks(result: AnswerWithReceipt) -> dict[str, int]:
-    """The place of each passage in what was found, from 1."""
+def passage_ranks(result: AnswerWithReceipt) -> dict[str, int]:
+    """The rank of each passage in the search results, from 1, by chunk id."""
     return {passage.chunk_id: rank for rank, passage in enumerate(result.passages, 1)}
 
 
-def by_chunk(delta: Delta) -> str:
-    """The text with marks that number chunks in place of quotes: quotes of one chunk share its number."""
-    numbers = {chunk: number for number, chunk in enumerate(dict.fromkeys(delta.chunks), 1)}
-
-    def renumbered(mark: re.Match[str]) -> str:
-        place = int(mark[1]) - 1
-        return f"[{numbers[delta.chunks[place]]}]" if place < len(delta.chunks) else mark[0]
-
-    return _REPEATED_MARK.sub(r"\1", _MARK.sub(renumbered, with_notice(delta)))
-
-
-def chunks_shown(result: AnswerWithReceipt) -> list[Citation]:
-    """The chunks that an answer rests on, as `by_chunk` numbers them."""
-    return list({citation.chunk_id: citation for citation in reversed(shown(result))}.values())[::-1]
-
-
-def as_source_marks(delta: Delta) -> str:
-    """The text with `[Source 1]` in place of `[1]`."""
-    return _MARK.sub(r"[Source \1]", with_notice(delta))
-
-
-def dumped(models: list[BaseModel]) -> list[dict[str, Any]]:
-    """Models as plain values."""
+def dump_models(models: Sequence[BaseModel]) -> list[dict[str, Any]]:
+    """Models as JSON values."""
     return [model.model_dump(mode="json") for model in models]

@@ -1,4 +1,4 @@
-"""Answers as server-sent events: whoever loses the connection can come back and hear the rest."""
+"""Answers as server-sent events; a client that loses the connection can reconnect and resume."""
 
 from __future__ import annotations
 
@@ -10,144 +10,157 @@ import uuid
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import aclosing, suppress
 from dataclasses import dataclass, replace
+from http import HTTPStatus
 from typing import Any
 
 from starlette.responses import StreamingResponse
 
 from glossator.core.answers import Delta
 from glossator.core.receipts import AnswerWithReceipt
+from glossator.pipeline.answering import AnswerIterator
+from glossator.serve.problems import RequestRejected
 
-HEARTBEAT = 10.0
-"""Seconds of silence after which a comment keeps the connection alive."""
-WAIT_FOR_FIRST = 3.0
-"""Seconds in which an error is still result by its status; later it comes as an event."""
-RETURN_WITHIN = 10.0
-"""Seconds in which a reader may come back before an answer that nobody hears is given up."""
-MOST_ALONE = 100
-"""Answers that go on although nobody hears them."""
-_ID = re.compile(r"([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})\.(\d{1,9})\.([0-9a-f]{8})([ts]?)")
-HEADERS = {"Cache-Control": "no-store, no-transform", "X-Accel-Buffering": "no"}
+STREAM_HEADERS = {"Cache-Control": "no-store, no-transform", "X-Accel-Buffering": "no"}
+_HEARTBEAT = ": still here\n\n"
+_EVENT_ID = re.compile(r"([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})\.(\d{1,9})\.([0-9a-f]{8})([ts]?)")
+
+
+@dataclass(frozen=True, slots=True)
+class StreamLimits:
+    """How long streams wait, and how many continue without a client."""
+
+    heartbeat_seconds: float = 10.0
+    """Silence after which a comment keeps the connection alive."""
+    first_event_seconds: float = 3.0
+    """How long an error can still become an HTTP status; later it is sent as an event."""
+    reconnect_seconds: float = 10.0
+    """How long an answer without subscribers continues before it is cancelled."""
+    max_orphaned: int = 100
+    """Unfinished answers without subscribers; any further one is cancelled at once."""
 
 
 @dataclass(frozen=True, slots=True)
 class StreamPosition:
-    """How far a reader has come in an answer: so many characters, which had this hash.
+    """How much of an answer a client has received: the number of characters, and their hash.
 
-    `beyond` the words: "t" for what a door says after them, "s" for the sources too.
+    `phase` is empty within the text, "t" after the text that a door appends, "s" after the sources.
     """
 
     stream_id: str
     offset: int = 0
     digest: str = ""
-    beyond: str = ""
+    phase: str = ""
 
     @classmethod
-    def read(cls, last_event_id: str | None) -> StreamPosition | None:
-        """The position that a `Last-Event-ID` names, if it is one of ours."""
-        found = _ID.fullmatch(last_event_id or "")
-        return cls(found[1], int(found[2]), found[3], found[4]) if found else None
+    def parse(cls, last_event_id: str | None) -> StreamPosition | None:
+        """The position in a `Last-Event-ID` header, if it is one of ours."""
+        match = _EVENT_ID.fullmatch(last_event_id or "")
+        return cls(match[1], int(match[2]), match[3], match[4]) if match else None
 
     def __str__(self) -> str:
-        return f"{self.stream_id}.{self.offset}.{self.digest}{self.beyond}"
+        return f"{self.stream_id}.{self.offset}.{self.digest}{self.phase}"
 
 
 def _digest(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:8]
 
 
-class Stream:
-    """One answer on its way: it is written once, and heard by whoever is there."""
+class AnswerStream:
+    """An answer in progress: produced once, for any number of subscribers."""
 
-    def __init__(self, pieces: AsyncIterator[str | AnswerWithReceipt]) -> None:
+    def __init__(self, pieces: AnswerIterator) -> None:
         self.text = ""
         self.latest = Delta("")
         self.result: AnswerWithReceipt | None = None
         self.error: Exception | None = None
-        self.listeners = 0
-        self.leavings = 0
-        self.news = asyncio.Event()
-        self._task = asyncio.create_task(self._write(pieces))
+        self.subscribers = 0
+        self.disconnects = 0
+        self.changed = asyncio.Event()
+        self._task = asyncio.create_task(self._run(pieces))
 
     @property
-    def over(self) -> bool:
+    def finished(self) -> bool:
         return self.result is not None or self.error is not None
 
-    async def _write(self, pieces: AsyncIterator[str | AnswerWithReceipt]) -> None:
+    async def _run(self, pieces: AnswerIterator) -> None:
         try:
             async with aclosing(pieces) as closing:  # type: ignore[type-var]
                 async for piece in closing:
-                    if isinstance(piece, str):
+                    if isinstance(piece, Delta):
                         self.text += piece
-                        self.latest = piece if isinstance(piece, Delta) else self.latest
+                        self.latest = piece
                     else:
                         self.result = piece
-                    self._tell()
-        except Exception as error:  # result to whoever listens
+                    self._notify()
+        except Exception as error:  # reported to every subscriber
             self.error = error
         except asyncio.CancelledError:
             self.error = asyncio.CancelledError()  # type: ignore[assignment]
             raise
         finally:
-            self._tell()
+            self._notify()
 
-    def _tell(self) -> None:
-        self.news.set()
-        self.news = asyncio.Event()
+    def _notify(self) -> None:
+        self.changed.set()
+        self.changed = asyncio.Event()
 
-    async def stop(self) -> None:
-        """Give the answer up."""
+    async def cancel(self) -> None:
+        """Stop producing the answer."""
         self._task.cancel()
         with suppress(asyncio.CancelledError, Exception):
             await self._task
 
 
 class Streams:
-    """The answers under way in this process."""
+    """The answers in progress in this process."""
 
-    def __init__(self) -> None:
-        self._open: dict[str, Stream] = {}
-        self._chores: set[asyncio.Task[None]] = set()
+    def __init__(self, limits: StreamLimits | None = None) -> None:
+        self.limits = limits or StreamLimits()
+        self._open: dict[str, AnswerStream] = {}
+        self._evictions: set[asyncio.Task[None]] = set()
 
-    def find(self, stream_id: str) -> Stream | None:
-        """An answer that is still being written, or just was."""
-        return self._open.get(stream_id)
+    def __contains__(self, stream_id: str) -> bool:
+        return any(key.startswith(stream_id) for key in self._open)
 
-    def begin(self, stream_id: str, pieces: AsyncIterator[str | AnswerWithReceipt]) -> Stream:
-        """Begin an answer."""
-        stream = self._open[stream_id] = Stream(pieces)
+    def subscribe(self, key: str, start: Callable[[], AnswerIterator]) -> AnswerStream:
+        """The answer with this key: in progress, just finished, or started now."""
+        stream = self._open.get(key)
+        if stream is None:
+            stream = self._open[key] = AnswerStream(start())
+        stream.subscribers += 1
         return stream
 
-    def left(self, stream_id: str) -> None:
-        """Nobody hears an answer any more: it goes on for a while, or is given up at once where too many do."""
-        stream = self._open.get(stream_id)
-        if stream is None or stream.listeners:
+    def unsubscribe(self, key: str, stream: AnswerStream) -> None:
+        """Without subscribers, an answer is cancelled after a while, or at once if too many are orphaned."""
+        stream.subscribers -= 1
+        if self._open.get(key) is not stream or stream.subscribers:
             return
-        stream.leavings += 1
-        alone = sum(not other.listeners and not other.over for other in self._open.values())
-        seconds = 0.0 if alone > MOST_ALONE else RETURN_WITHIN
-        chore = asyncio.create_task(self._forget(stream_id, stream, stream.leavings, seconds))
-        self._chores.add(chore)
-        chore.add_done_callback(self._chores.discard)
+        stream.disconnects += 1
+        orphaned = sum(not other.subscribers and not other.finished for other in self._open.values())
+        seconds = 0.0 if orphaned > self.limits.max_orphaned else self.limits.reconnect_seconds
+        eviction = asyncio.create_task(self._evict(key, stream, stream.disconnects, seconds))
+        self._evictions.add(eviction)
+        eviction.add_done_callback(self._evictions.discard)
 
-    async def _forget(self, stream_id: str, stream: Stream, leaving: int, seconds: float) -> None:
+    async def _evict(self, key: str, stream: AnswerStream, disconnects: int, seconds: float) -> None:
         await asyncio.sleep(seconds)
-        if not stream.listeners and stream.leavings == leaving:  # else somebody came back, and left anew
-            self._open.pop(stream_id, None)
-            await stream.stop()
+        if not stream.subscribers and stream.disconnects == disconnects:  # otherwise a client reconnected meanwhile
+            self._open.pop(key, None)
+            await stream.cancel()
 
     async def close(self) -> None:
-        """Give everything up."""
-        for chore in tuple(self._chores):
-            chore.cancel()
-        await asyncio.gather(*self._chores, return_exceptions=True)
-        streams, self._open = tuple(self._open.values()), {}  # whoever still listens leaves nothing to forget
+        """Cancel everything."""
+        for eviction in tuple(self._evictions):
+            eviction.cancel()
+        await asyncio.gather(*self._evictions, return_exceptions=True)
+        streams, self._open = tuple(self._open.values()), {}  # emptied first: clients that leave now schedule nothing
         for stream in streams:
-            await stream.stop()
+            await stream.cancel()
 
 
 @dataclass(frozen=True, slots=True)
 class StreamFormat:
-    """How a door tells a stream: its words, what comes after the words, its sources and its errors."""
+    """How a door writes a stream: deltas, the text it appends, sources and errors."""
 
     text: Callable[[Delta], str]
     tail: Callable[[AnswerWithReceipt], str]
@@ -155,95 +168,91 @@ class StreamFormat:
     error: Callable[[Exception], dict[str, Any]]
 
 
-STILL_HERE = ": still here\n\n"
-LOST = "What was sent before is not how the answer begins now."
+def _stream_lost() -> RequestRejected:
+    message = "The stream cannot be resumed: the answer no longer begins with the text already sent."
+    return RequestRejected(HTTPStatus.CONFLICT, "STREAM_LOST", message, "Ask again.")
 
 
-async def respond(
+async def stream_response(
     streams: Streams,
     owner: str,
     position: StreamPosition | None,
-    begin: Callable[[str], AsyncIterator[str | AnswerWithReceipt]],
-    form: StreamFormat,
+    start: Callable[[str], AnswerIterator],
+    stream_format: StreamFormat,
 ) -> StreamingResponse:
-    """The answer as events. `begin` gives its pieces under an id; one who comes back hears the rest of the same.
+    """The answer as events. `start` produces its pieces under a stream id; a client that reconnects gets the rest.
 
-    `owner` tells who asked what: to anybody else, and for another question, the id of a stream means nothing.
+    `owner` identifies the caller and the request: for any other caller or request, the stream id means nothing.
     """
     position = position or StreamPosition(str(uuid.uuid4()))
-    name = f"{position.stream_id} {owner}"
-    stream = streams.find(name) or streams.begin(name, begin(position.stream_id))
-    stream.listeners += 1
+    stream_id = position.stream_id
+    key = f"{stream_id} {owner}"
+    stream = streams.subscribe(key, lambda: start(stream_id))
     try:
-        if not stream.text and not stream.over:
-            await _happens(stream.news, WAIT_FOR_FIRST)
+        if not stream.text and not stream.finished:
+            await _is_set(stream.changed, streams.limits.first_event_seconds)
         if stream.error is not None and not stream.text:
             raise stream.error
     except BaseException:
-        stream.listeners -= 1
-        streams.left(name)
+        streams.unsubscribe(key, stream)
         raise
     return StreamingResponse(
-        _events(streams, name, stream, position, form), media_type="text/event-stream", headers=HEADERS
+        _events(streams, key, stream, position, stream_format), media_type="text/event-stream", headers=STREAM_HEADERS
     )
 
 
 async def _events(
-    streams: Streams, name: str, stream: Stream, position: StreamPosition, form: StreamFormat
+    streams: Streams, key: str, stream: AnswerStream, position: StreamPosition, stream_format: StreamFormat
 ) -> AsyncIterator[str]:
-    heard = position.offset
+    offset, heartbeat_seconds = position.offset, streams.limits.heartbeat_seconds
     try:
-        while len(stream.text) < heard and not stream.over:
-            if not await _happens(stream.news, HEARTBEAT):
-                yield STILL_HERE
-        if heard and _digest(stream.text[:heard]) != position.digest:
-            yield event("error", form.error(ValueError(LOST)))
+        while len(stream.text) < offset and not stream.finished:
+            if not await _is_set(stream.changed, heartbeat_seconds):
+                yield _HEARTBEAT
+        if offset and _digest(stream.text[:offset]) != position.digest:
+            yield event("error", stream_format.error(_stream_lost()))
             return
         while True:
-            news, over = stream.news, stream.over  # before the words: what comes while they are sent is news, too
-            if fresh := stream.text[heard:]:
-                words = Delta(fresh, stream.latest.chunks, None if heard else stream.latest.mode)
-                heard = len(stream.text)
-                yield event(
-                    "delta",
-                    {"delta": form.text(words)},
-                    StreamPosition(position.stream_id, heard, _digest(stream.text)),
-                )
-            if over:
+            changed, finished = stream.changed, stream.finished  # read before the text: no change may be missed
+            if text := stream.text[offset:]:
+                delta = Delta(text, stream.latest.chunks, None if offset else stream.latest.mode)
+                offset = len(stream.text)
+                reached = StreamPosition(position.stream_id, offset, _digest(stream.text))
+                yield event("delta", {"delta": stream_format.text(delta)}, reached)
+            if finished:
                 break
-            if not await _happens(news, HEARTBEAT):
-                yield STILL_HERE
-        for last in _ending(stream, replace(position, offset=heard, digest=_digest(stream.text)), form):
+            if not await _is_set(changed, heartbeat_seconds):
+                yield _HEARTBEAT
+        for last in _ending(stream, replace(position, offset=offset, digest=_digest(stream.text)), stream_format):
             yield last
     finally:
-        stream.listeners -= 1
-        streams.left(name)
+        streams.unsubscribe(key, stream)
 
 
-def _ending(stream: Stream, position: StreamPosition, form: StreamFormat) -> Iterator[str]:
-    """What comes after the words, of which a reader may have heard some before."""
+def _ending(stream: AnswerStream, position: StreamPosition, stream_format: StreamFormat) -> Iterator[str]:
+    """The events after the text, without those that the client already has."""
     if stream.result is None:
-        yield event("error", form.error(stream.error or ValueError(LOST)))
+        yield event("error", stream_format.error(stream.error or _stream_lost()))
         return
-    if not position.beyond and (tail := form.tail(stream.result)):
-        yield event("delta", {"delta": tail}, replace(position, beyond="t"))
-    end = replace(position, beyond="s")
-    if position.beyond != "s":
-        yield event("sources", form.sources(stream.result), end)
+    if not position.phase and (tail := stream_format.tail(stream.result)):
+        yield event("delta", {"delta": tail}, replace(position, phase="t"))
+    end = replace(position, phase="s")
+    if position.phase != "s":
+        yield event("sources", stream_format.sources(stream.result), end)
     yield event("done", {"done": True}, end)
 
 
-async def _happens(news: asyncio.Event, seconds: float) -> bool:
-    """Wait for news; False if there was none."""
+async def _is_set(changed: asyncio.Event, seconds: float) -> bool:
+    """Wait for an event; False after a timeout."""
     try:
         async with asyncio.timeout(seconds):
-            await news.wait()
+            await changed.wait()
     except TimeoutError:
         return False
     return True
 
 
-def event(kind: str, data: dict[str, Any], position: StreamPosition | None = None) -> str:
-    """One event; JSON has no line breaks, so that nothing of a text can end it."""
-    name = f"id: {position}\n" if position else ""
-    return f"event: {kind}\n{name}data: {json.dumps(data, ensure_ascii=False, default=str)}\n\n"
+def event(name: str, data: dict[str, Any], position: StreamPosition | None = None) -> str:
+    """One event; JSON has no line breaks, so no text can end the event early."""
+    event_id = f"id: {position}\n" if position else ""
+    return f"event: {name}\n{event_id}data: {json.dumps(data, ensure_ascii=False, default=str)}\n\n"

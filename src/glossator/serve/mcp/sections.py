@@ -1,4 +1,4 @@
-"""The sections of the book: found by a link or by name, each with its neighbours."""
+"""The sections of the book: found by URL or by title, each with its neighbours."""
 
 from __future__ import annotations
 
@@ -10,21 +10,14 @@ from urllib.parse import unquote
 from glossator.core.errors import BadInput
 from glossator.core.text.links import deep_link
 from glossator.core.types import Block, BlockKind, Document
-from glossator.store.index.documents import DocumentShelf, Entry
+from glossator.store.index.documents import ContentsEntry, DocumentStore
 
-_TEXT = re.compile(r"text=(?:([^,&]*)-,)?([^,&]+)")
-
-
-def edge(shelf: DocumentShelf, entries: Sequence[Entry], which: int) -> str | None:
-    """The first or last section of the nearest page that has any."""
-    for page in pages(shelf, entries):
-        return page.url_of(range(len(page.sections))[which])
-    return None
+_TEXT_DIRECTIVE = re.compile(r"text=(?:([^,&]*)-,)?([^,&]+)")
 
 
 @dataclass(frozen=True, slots=True)
-class Section:
-    """A heading and what stands below it, up to the next; headings with nothing between them are one section's."""
+class PageSection:
+    """A span of a page below one heading; consecutive headings without text between them share a section."""
 
     headings: tuple[Block, ...]
     start: int
@@ -32,126 +25,153 @@ class Section:
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
-    """A document and its sections, in reading order; a section is known by its number from 0."""
+class SectionedPage:
+    """A document and its sections in reading order; sections are numbered from 0."""
 
     document: Document
-    sections: tuple[Section, ...]
+    sections: tuple[PageSection, ...]
 
-    def text_of(self, number: int) -> str:
+    def text(self, number: int) -> str:
         section = self.sections[number]
         return self.document.text[section.start : section.end].strip()
 
-    def name_of(self, number: int) -> str:
-        """The nearest heading, or the title where there is none."""
+    def heading(self, number: int) -> str:
+        """The innermost heading, or the title of the page if there is none."""
         headings = self.sections[number].headings
-        return self._words(headings[-1]) if headings else self.document.title
+        return self._heading_text(headings[-1]) if headings else self.document.title
 
-    def url_of(self, number: int) -> str:
-        """A link to a section: by its anchor, or by its words where it has none of its own."""
+    def url(self, number: int) -> str:
+        """A link to a section: by its anchor, or by a text fragment if it has no anchor of its own."""
         document, section = self.document, self.sections[number]
         heading = section.headings[-1] if section.headings else Block(BlockKind.HEADING, section.start, section.start)
         spans = ((0, 0), (heading.start, heading.end), (section.start, section.end))
         links = [deep_link(document.url, heading.anchor, document.text, *span) for span in spans]
-        return next((link for link in links if self.at(link.partition("#")[2]) == number), document.url)
+        return next((link for link in links if self.find_fragment(link.partition("#")[2]) == number), document.url)
 
-    def at(self, fragment: str) -> int | None:
-        """The section that the part of a url after its # names: its words tell more than its anchor."""
+    def find_fragment(self, fragment: str) -> int | None:
+        """The section that a URL fragment points to; a text directive is more precise than an anchor."""
         anchor, _, directive = fragment.partition(":~:")
-        place = _place(self.document.text, directive)
-        if place is not None:
-            return next(n for n, section in enumerate(self.sections) if place < section.end)
+        offset = _find_directive(self.document.text, directive)
+        if offset is not None:
+            return next(n for n, section in enumerate(self.sections) if offset < section.end)
         if not anchor:
             return 0
         names = (anchor, unquote(anchor))
         return next((n for n, s in enumerate(self.sections) if any(h.anchor in names for h in s.headings)), None)
 
-    def called(self, name: str) -> int | None:
-        """The section under a heading; the page's own title names its beginning."""
-        wanted = _folded(name)
+    def find_heading(self, name: str) -> int | None:
+        """The section with a heading; the title of the page means its first section."""
+        wanted = _normalize(name)
         for number, section in enumerate(self.sections):
-            if any(_folded(self._words(heading)) == wanted for heading in section.headings):
+            if any(_normalize(self._heading_text(heading)) == wanted for heading in section.headings):
                 return number
-        return 0 if wanted == _folded(self.document.title) else None
+        return 0 if wanted == _normalize(self.document.title) else None
 
-    def _words(self, heading: Block) -> str:
+    def _heading_text(self, heading: Block) -> str:
         return self.document.text[heading.start : heading.end]
 
 
-def sections_of(document: Document) -> tuple[Section, ...]:
-    """The sections of a page; every character of its text stands in one of them."""
-    sections: list[Section] = []
+@dataclass(frozen=True, slots=True)
+class SectionLocation:
+    """A section of the book: the position of its page in the table of contents, and its number on the page."""
+
+    entry: int
+    page: SectionedPage
+    number: int
+
+
+def split_sections(document: Document) -> tuple[PageSection, ...]:
+    """The sections of a page; together they cover all of its text."""
+    sections: list[PageSection] = []
     headings: list[Block] = []
-    start, filled = 0, False
+    start, has_text = 0, False
     for block in document.blocks:
         if block.kind is not BlockKind.HEADING:
-            filled = True
+            has_text = True
             continue
-        if filled:
-            sections.append(Section(tuple(headings), start, block.start))
-            headings, start, filled = [], block.start, False
+        if has_text:
+            sections.append(PageSection(tuple(headings), start, block.start))
+            headings, start, has_text = [], block.start, False
         headings.append(block)
-    if filled or headings:
-        sections.append(Section(tuple(headings), start, len(document.text)))
+    if has_text or headings:
+        sections.append(PageSection(tuple(headings), start, len(document.text)))
     return tuple(sections)
 
 
-def pages(shelf: DocumentShelf, entries: Sequence[Entry]) -> Iterator[Page]:
-    """The pages of some entries that have any text."""
+def load_pages(documents: DocumentStore, entries: Sequence[ContentsEntry]) -> Iterator[SectionedPage]:
+    """The pages of the given entries, without empty ones."""
     for entry in entries:
-        document = shelf.get(entry.document_id)
-        sections = sections_of(document) if document else ()
+        document = documents.get(entry.document_id)
+        sections = split_sections(document) if document else ()
         if document and sections:
-            yield Page(document, sections)
+            yield SectionedPage(document, sections)
 
 
-def at_url(shelf: DocumentShelf, contents: Sequence[Entry], url: str) -> tuple[int, Page, int]:
+def find_by_url(documents: DocumentStore, contents: Sequence[ContentsEntry], url: str) -> SectionLocation:
+    """The section that a URL points to."""
     address, _, fragment = url.strip().partition("#")
     exact = [n for n, entry in enumerate(contents) if entry.url == address]
-    alike = [n for n, entry in enumerate(contents) if _bare(entry.url) == _bare(address)]
-    for at in (*exact, *alike):
-        for page in pages(shelf, contents[at : at + 1]):
-            number = page.at(fragment)
+    similar = [n for n, entry in enumerate(contents) if _normalize_url(entry.url) == _normalize_url(address)]
+    for position in (*exact, *similar):
+        for page in load_pages(documents, contents[position : position + 1]):
+            number = page.find_fragment(fragment)
             if number is None:
                 raise BadInput(
-                    "The page at this url has no such section.",
-                    "Leave off what follows the # to read its beginning, or use a url that search_book gave.",
+                    "The page at this URL has no such section.",
+                    "Omit the # and what follows it to read the beginning, or use a URL from search_book.",
                 )
-            return at, page, number
-    raise BadInput("The book has no page at this url.", "Use a url that search_book or ask_book gave.")
+            return SectionLocation(position, page, number)
+    raise BadInput("The book has no page at this URL.", "Use a URL from search_book or ask_book.")
 
 
-def at_title(
-    shelf: DocumentShelf, contents: Sequence[Entry], title: str | None, section: str | None
-) -> tuple[int, Page, int]:
+def find_by_title(
+    documents: DocumentStore, contents: Sequence[ContentsEntry], title: str | None, section: str | None
+) -> SectionLocation:
+    """The section with a heading on the page with a title."""
     if not title:
-        raise BadInput("Neither a url nor a title is given.", "Give a url, or a title with a section.")
-    titled = [n for n, entry in enumerate(contents) if _folded(entry.title) == _folded(title)]
-    for at in titled:
-        for page in pages(shelf, contents[at : at + 1]):
-            number = page.called(section) if section else 0
+        raise BadInput("Neither url nor title is given.", "Give a url, or a title with a section.")
+    matches = [n for n, entry in enumerate(contents) if _normalize(entry.title) == _normalize(title)]
+    for position in matches:
+        for page in load_pages(documents, contents[position : position + 1]):
+            number = page.find_heading(section) if section else 0
             if number is not None:
-                return at, page, number
-    missing = "No page of this title has such a section." if titled else "The book has no page of this title."
+                return SectionLocation(position, page, number)
+    missing = "No page with this title has such a section." if matches else "The book has no page with this title."
     raise BadInput(missing, "Find it with search_book, and give the url.")
 
 
-def _place(text: str, directive: str) -> int | None:
-    """Where the words of a text fragment stand, if they do."""
-    named = _TEXT.match(directive)
-    if not named:
+def previous_url(documents: DocumentStore, contents: Sequence[ContentsEntry], at: SectionLocation) -> str | None:
+    """The section before a section; None at the beginning of the book."""
+    if at.number > 0:
+        return at.page.url(at.number - 1)
+    page = next(load_pages(documents, contents[: at.entry][::-1]), None)
+    return page.url(len(page.sections) - 1) if page else None
+
+
+def next_url(documents: DocumentStore, contents: Sequence[ContentsEntry], at: SectionLocation) -> str | None:
+    """The section after a section; None at the end of the book."""
+    if at.number + 1 < len(at.page.sections):
+        return at.page.url(at.number + 1)
+    page = next(load_pages(documents, contents[at.entry + 1 :]), None)
+    return page.url(0) if page else None
+
+
+def _find_directive(text: str, directive: str) -> int | None:
+    """The offset of the text that a text directive quotes, if it occurs."""
+    match = _TEXT_DIRECTIVE.match(directive)
+    if not match:
         return None
-    before, words = unquote(named[1] or ""), unquote(named[2])
-    if not before:
-        found = text.find(words)
-        return found if found >= 0 else None
-    match = re.search(rf"{re.escape(before)}\s*({re.escape(words)})", text)
-    return match.start(1) if match else None
+    prefix, quote = unquote(match[1] or ""), unquote(match[2])
+    if not prefix:
+        offset = text.find(quote)
+        return offset if offset >= 0 else None
+    occurrence = re.search(rf"{re.escape(prefix)}\s*({re.escape(quote)})", text)
+    return occurrence.start(1) if occurrence else None
 
 
-def _bare(address: str) -> str:
-    return unquote(address).rstrip("/")
+def _normalize_url(url: str) -> str:
+    return unquote(url).rstrip("/")
 
 
-def _folded(name: str) -> str:
+def _normalize(name: str) -> str:
     return " ".join(name.split()).casefold()

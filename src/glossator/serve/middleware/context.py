@@ -1,4 +1,4 @@
-"""What is known of a request while it is served: its id, its times, who sent it."""
+"""The context of a request: its id, its caller, its timings and how it ended."""
 
 from __future__ import annotations
 
@@ -11,35 +11,35 @@ from typing import Any
 
 from starlette.requests import HTTPConnection
 
-from glossator.core.timing import Times
-from glossator.serve.auth.keys import Caller, Scope
+from glossator.core.timing import StageTimes
+from glossator.serve.auth.callers import ANYONE, Caller
 
-current_id: ContextVar[str] = ContextVar("request_id", default="")
-"""The request that a log line belongs to."""
-ANYBODY = Caller("open", None, frozenset(Scope))
-_KEY = "glossator.context"
+current_request_id: ContextVar[str] = ContextVar("request_id", default="")
+"""For log lines, which name the request they belong to."""
+_SCOPE_KEY = "glossator.context"
 
 
 @dataclass(slots=True)
-class Context:
-    """One request; `problem` is the code of the error that it was answered with."""
+class RequestContext:
+    """One request; `error_code` is the code of the error it was answered with, if any."""
 
     request_id: str = field(default_factory=lambda: str(uuid.uuid4()))
     started: float = field(default_factory=time.perf_counter)
-    times: Times = field(default_factory=dict)
-    caller: Caller = ANYBODY
-    problem: str = ""
+    times: StageTimes = field(default_factory=dict)
+    caller: Caller = ANYONE
+    error_code: str = ""
 
     @property
     def seconds(self) -> float:
         return time.perf_counter() - self.started
 
-    def put(self, scope: MutableMapping[str, Any]) -> None:
-        scope[_KEY] = self
+    def attach(self, scope: MutableMapping[str, Any]) -> None:
+        """Make this the context of the request with this ASGI scope."""
+        scope[_SCOPE_KEY] = self
 
 
-def context_of(request: HTTPConnection) -> Context:
+def context_of(request: HTTPConnection) -> RequestContext:
     """The context of a request."""
-    found = request.scope[_KEY]
-    assert isinstance(found, Context)  # noqa: S101 - the outermost middleware put it there
-    return found
+    context = request.scope[_SCOPE_KEY]
+    assert isinstance(context, RequestContext)  # noqa: S101 - attached by RequestMiddleware, the outermost
+    return context

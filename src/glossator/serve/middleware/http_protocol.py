@@ -1,119 +1,81 @@
-"""How long a connection may keep the server waiting, and how much it may say before its headers end."""
+"""uvicorn's HTTP/1.1 protocol, with a timeout for request headers."""
 
 from __future__ import annotations
 
 import asyncio
-import re
+import sys
 import uuid
 from dataclasses import replace
 from http import HTTPStatus
 
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+import h11
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from glossator.serve.doors.base import PLAIN
+from glossator.serve.doors.base import DEFAULT_DOOR
 from glossator.serve.problems import http_problem
 
-HEADER_SECONDS = 10.0
-"""Within which the headers of a request must have come, from its first byte or from the connection's beginning."""
-MOST_HEADER_BYTES = 65_536
-_UPGRADE = re.compile(rb"\r\nupgrade:", re.IGNORECASE)
-"""Java's client and curl offer HTTP/2 with every request; the parser would take the offer and leave out the body."""
+HEADER_TIMEOUT_SECONDS = 10.0
 
 
-class PatientProtocol(HttpToolsProtocol):
-    """uvicorn's protocol, which would wait for ever for headers of any size."""
+class TimeoutProtocol(H11Protocol):
+    """Closes connections that do not send complete request headers in time (slow loris).
 
-    _waiting: asyncio.TimerHandle | None = None
-    _header_bytes = 0
-    """Of this request: its address, headers and trailers."""
-    _loose_bytes = 0
-    """Since the parser last made sense of any: of a header that does not end, of blank lines between requests."""
+    uvicorn limits the size of headers (`h11_max_incomplete_event_size`) and the idle time between requests
+    (`timeout_keep_alive`), but waits for the rest of a request without a limit. The timer runs while the server waits
+    for the client: from the connection's start, and from the first byte of each later request. While a request is
+    being served, LimitsMiddleware applies its own timeouts.
+    """
+
+    header_timeout_seconds = HEADER_TIMEOUT_SECONDS
+    _timer: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
-        self._wait()
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        self._stop_waiting()
-        super().connection_lost(exc)
+        self._start_timer()
 
     def data_received(self, data: bytes) -> None:
-        if self.cycle is None or self.cycle.response_complete:
-            head, end, body = data.partition(b"\r\n\r\n")
-            data = _UPGRADE.sub(b"\r\nX-Upgrade:", head) + end + body
-        self._loose_bytes += len(data)
         super().data_received(data)
-        if self.transport.is_closing():
-            return
-        if self._loose_bytes > MOST_HEADER_BYTES:
-            self._refuse(HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE, "The headers are too large.")
-        elif self._waiting is None and (self.cycle is None or self.cycle.response_complete):
-            # Blank lines, or the rest of a body that was refused: uvicorn's own clock stops with the first byte.
-            self._wait()
+        if self.conn.our_state in (h11.SEND_RESPONSE, h11.SEND_BODY):
+            self._stop_timer()
+        elif self._timer is None and not self.transport.is_closing():
+            self._start_timer()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._stop_timer()
+        super().connection_lost(exc)
+
+    def _start_timer(self) -> None:
+        self._timer = self.loop.call_later(self.header_timeout_seconds, self.transport.close)
+
+    def _stop_timer(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _should_upgrade(self) -> bool:
+        """Never: uvicorn would log two warnings for each client that offers HTTP/2, as curl and Java do."""
+        return False
 
     def send_400_response(self, msg: str) -> None:
-        if self._header_bytes > MOST_HEADER_BYTES:
-            self._refuse(HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE, "The headers are too large.")
+        """Malformed requests get JSON with a request id, like every other error."""
+        error = sys.exception()
+        if isinstance(error, h11.RemoteProtocolError) and error.error_status_hint == 431:
+            self._reject(HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE, "The request headers are too large.")
         else:
-            self._refuse(HTTPStatus.BAD_REQUEST, msg)
+            self._reject(HTTPStatus.BAD_REQUEST, msg)
 
-    def _refuse(self, status: HTTPStatus, message: str) -> None:
-        """What is no request is answered before any route could be: as JSON, with an id, like everything else."""
-        request_id = str(uuid.uuid4())
-        said = PLAIN.tell(replace(http_problem(status), message=message, request_id=request_id)).model_dump_json()
-        head = (
-            f"HTTP/1.1 {status.value} {status.phrase}\r\ncontent-type: application/json\r\n"
-            f"x-request-id: {request_id}\r\ncontent-length: {len(said)}\r\nconnection: close\r\n\r\n"
-        )
-        if self.cycle is None or not self.cycle.response_started or self.cycle.response_complete:
-            self.transport.write((head + said).encode("ascii"))  # and never into the midst of another answer
+    def _reject(self, status: HTTPStatus, message: str) -> None:
+        if self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):  # never in the middle of another response
+            request_id = str(uuid.uuid4())
+            problem = replace(http_problem(status), message=message, request_id=request_id)
+            body = DEFAULT_DOOR.render_error(problem).model_dump_json().encode()
+            headers = {
+                "content-type": "application/json",
+                "x-request-id": request_id,
+                "content-length": str(len(body)),
+                "connection": "close",
+            }
+            response = h11.Response(status_code=status, headers=list(headers.items()), reason=status.phrase)
+            for event in (response, h11.Data(data=body), h11.EndOfMessage()):
+                self.transport.write(self.conn.send(event) or b"")
         self.transport.close()
-
-    def on_message_begin(self) -> None:
-        self._loose_bytes = self._header_bytes = 0
-        self._wait()
-        super().on_message_begin()
-
-    def on_url(self, url: bytes) -> None:
-        self._count(len(url))
-        super().on_url(url)
-
-    def on_header(self, name: bytes, value: bytes) -> None:
-        self._count(len(name) + len(value) + 4)
-        super().on_header(name, value)
-
-    def on_headers_complete(self) -> None:
-        self._loose_bytes = 0
-        self._stop_waiting()
-        super().on_headers_complete()
-
-    def on_chunk_header(self) -> None:
-        self._loose_bytes = 0
-
-    def on_body(self, body: bytes) -> None:
-        self._loose_bytes = 0
-        super().on_body(body)
-
-    def on_message_complete(self) -> None:
-        self._loose_bytes = 0
-        super().on_message_complete()
-
-    def _count(self, size: int) -> None:
-        """An error stops the parser, which then asks for the answer to what it could not read."""
-        self._header_bytes += size
-        if self._header_bytes > MOST_HEADER_BYTES:
-            raise ValueError("The headers are too large.")
-
-    def _wait(self) -> None:
-        self._stop_waiting()
-        self._waiting = self.loop.call_later(HEADER_SECONDS, self._give_up)
-
-    def _stop_waiting(self) -> None:
-        if self._waiting is not None:
-            self._waiting.cancel()
-            self._waiting = None
-
-    def _give_up(self) -> None:
-        self._waiting = None
-        if not self.transport.is_closing():
-            self.transport.close()

@@ -1,4 +1,4 @@
-"""Log lines: JSON for programs, words for a terminal; each names the request it belongs to."""
+"""Log formats: JSON lines, or short text on a terminal; each line names its request."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ import sys
 from datetime import UTC, datetime
 from typing import Any
 
-from glossator.serve.middleware.context import current_id
+from glossator.serve.middleware.context import current_request_id
 
-_OWN = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "color_message", "taskName"}
+_STANDARD_ATTRIBUTES = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "color_message", "taskName"}
 
 
-class JsonLines(logging.Formatter):
-    """One JSON object a line."""
+class JsonFormatter(logging.Formatter):
+    """One JSON object per line; extra fields of a record are included."""
 
     def format(self, record: logging.LogRecord) -> str:
         line: dict[str, Any] = {
@@ -23,35 +23,38 @@ class JsonLines(logging.Formatter):
             "logger": record.name,
             "message": record.getMessage(),
         }
-        if request_id := current_id.get():
+        if request_id := current_request_id.get():
             line["request_id"] = request_id
-        line |= {name: value for name, value in vars(record).items() if name not in _OWN}
+        line |= {name: value for name, value in vars(record).items() if name not in _STANDARD_ATTRIBUTES}
         if record.exc_info:
             line["exception"] = self.formatException(record.exc_info)
         return json.dumps(line, ensure_ascii=False, default=str)
 
 
-class Words(logging.Formatter):
-    """A short line for people."""
+class TextFormatter(logging.Formatter):
+    """A short line for a terminal."""
 
     def format(self, record: logging.LogRecord) -> str:
-        spent = f" {record.ms} ms" if hasattr(record, "ms") else ""
-        text = f"{datetime.now():%H:%M:%S} {record.levelname.lower():7} {record.getMessage()}{spent}"
+        duration = f" {record.ms} ms" if hasattr(record, "ms") else ""
+        text = f"{datetime.now():%H:%M:%S} {record.levelname.lower():7} {record.getMessage()}{duration}"
         return f"{text}\n{self.formatException(record.exc_info)}" if record.exc_info else text
 
 
 def log_config(*, quiet: bool) -> dict[str, Any]:
-    """For uvicorn and for us: all lines in one form, to standard error."""
-    form = "words" if sys.stderr.isatty() else "json"
+    """The logging configuration of the server and of uvicorn: one format, to standard error."""
+    formatter = "text" if sys.stderr.isatty() else "json"
+    level = "WARNING" if quiet else "INFO"
     return {
         "version": 1,
         "disable_existing_loggers": False,
-        "formatters": {"json": {"()": JsonLines}, "words": {"()": Words}},
-        "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": form, "stream": "ext://sys.stderr"}},
+        "formatters": {"json": {"()": JsonFormatter}, "text": {"()": TextFormatter}},
+        "handlers": {
+            "stderr": {"class": "logging.StreamHandler", "formatter": formatter, "stream": "ext://sys.stderr"}
+        },
         "root": {"handlers": ["stderr"], "level": "WARNING"},
         "loggers": {
-            "glossator": {"level": "WARNING" if quiet else "INFO"},
-            "uvicorn": {"level": "WARNING" if quiet else "INFO"},
+            "glossator": {"level": level},
+            "uvicorn": {"level": level},
             "uvicorn.access": {"level": "CRITICAL"},
         },
     }

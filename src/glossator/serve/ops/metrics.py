@@ -1,4 +1,4 @@
-"""What is counted, for Prometheus."""
+"""Metrics for Prometheus."""
 
 from __future__ import annotations
 
@@ -11,20 +11,19 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, gene
 from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from glossator.core.answers import Answer
-from glossator.core.errors import IndexProblem
+from glossator.core.errors import IndexUnavailable
 from glossator.core.receipts import AnswerWithReceipt
-from glossator.core.timing import Times
+from glossator.core.timing import StageTimes
 from glossator.pipeline.wiring import Engine
 
-_SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
-_STATES = {"closed": 0, "half_open": 1, "open": 2}
-SHARED = "PROMETHEUS_MULTIPROC_DIR"
-"""Where several workers keep their counts together."""
+MULTIPROCESS_DIR_VARIABLE = "PROMETHEUS_MULTIPROC_DIR"
+"""Where several workers share their counts; set before prometheus_client is imported."""
+_BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
+_BREAKER_STATES = {"closed": 0, "half_open": 1, "open": 2}
 
 
 class Metrics:
-    """The counts of one process, or of all workers where they share a folder."""
+    """The metrics of one process, or of all workers if they share a folder."""
 
     def __init__(self, engine: Engine) -> None:
         registry = CollectorRegistry()
@@ -32,66 +31,53 @@ class Metrics:
             "glossator_requests", "Requests by route and status.", ("method", "route", "status"), registry=registry
         )
         self.seconds = Histogram(
-            "glossator_request_seconds", "Time of a request.", ("route",), buckets=_SECONDS, registry=registry
+            "glossator_request_seconds", "Request duration in seconds.", ("route",), buckets=_BUCKETS, registry=registry
         )
         self.stages = Histogram(
-            "glossator_stage_seconds", "Time of a stage of an answer.", ("stage",), buckets=_SECONDS, registry=registry
+            "glossator_stage_seconds",
+            "Duration of each stage of an answer in seconds.",
+            ("stage",),
+            buckets=_BUCKETS,
+            registry=registry,
         )
         self.running = Gauge(
-            "glossator_requests_running", "Requests being served.", registry=registry, multiprocess_mode="livesum"
+            "glossator_requests_running", "Requests in progress.", registry=registry, multiprocess_mode="livesum"
         )
         self.answers = Counter("glossator_answers", "Answers by mode.", ("mode",), registry=registry)
-        self.abstentions = Counter("glossator_abstentions", "Questions that were not answered.", registry=registry)
+        self.abstentions = Counter("glossator_abstentions", "Questions without an answer.", registry=registry)
         self.verdicts = Counter("glossator_verdicts", "Checked sentences by verdict.", ("status",), registry=registry)
-        self.feedback = Counter("glossator_feedback", "What readers said of answers.", ("rating",), registry=registry)
-        self.cache = Counter("glossator_cache", "Answers from memory and others.", ("found",), registry=registry)
-        self.tokens = Counter("glossator_tokens", "Tokens of the language model.", ("kind",), registry=registry)
+        self.feedback = Counter("glossator_feedback", "Feedback by rating.", ("rating",), registry=registry)
+        self.cache = Counter("glossator_cache", "Answer cache lookups by result.", ("found",), registry=registry)
+        self.tokens = Counter("glossator_tokens", "Language model tokens by kind.", ("kind",), registry=registry)
         self.breaker = Gauge(
             "glossator_breaker",
-            "0 closed, 1 half open, 2 open: then nobody asks it. Of several workers, the worst.",
+            "Circuit breaker of each language model: 0 closed, 1 half-open, 2 open; the highest of all workers.",
             ("model",),
             registry=registry,
             multiprocess_mode="livemax",
         )
         self._engine = engine
         self._lock = Lock()
-        self._counted: dict[str, int] = {}
+        self._last_totals: dict[str, int] = {}
         self._registry = registry
-        if shared := os.environ.get(SHARED):
+        if folder := os.environ.get(MULTIPROCESS_DIR_VARIABLE):
             self._registry = CollectorRegistry()
             multiprocess.MultiProcessCollector(self._registry)  # type: ignore[no-untyped-call]
-            _forget_the_dead(Path(shared))
-        self._registry.register(_Index(engine))
-        self._look_inside()
+            _remove_dead_workers(Path(folder))
+        self._registry.register(_GenerationCollector(engine))
+        self._update_from_engine()
 
-    def request(self, method: str, route: str, status: int, seconds: float, times: Times) -> None:
-        """One request, when it is over."""
+    def record_request(self, method: str, route: str, status: int, seconds: float, times: StageTimes) -> None:
+        """Count a finished request and its stages."""
         self.requests.labels(method, route, str(status)).inc()
         self.seconds.labels(route).observe(seconds)
-        for name, spent in times.items():
-            self.stages.labels(name).observe(spent)
-        self._look_inside()
+        for name, stage_seconds in times.items():
+            self.stages.labels(name).observe(stage_seconds)
+        self._update_from_engine()
 
-    def _look_inside(self) -> None:
-        """Add what the engine has counted since the last look."""
-        engine, (read, written) = self._engine, self._engine.tokens
-        with self._lock:
-            self._add(self.cache, "hit", engine.cache.hits)
-            self._add(self.cache, "miss", engine.cache.misses)
-            if not engine.model_states:
-                return
-            self._add(self.tokens, "input", read)
-            self._add(self.tokens, "output", written)
-            for label, state in engine.model_states.items():
-                self.breaker.labels(label).set(_STATES.get(state, 2))
-
-    def _add(self, counter: Counter, label: str, number: int) -> None:
-        counter.labels(label).inc(number - self._counted.get(label, 0))
-        self._counted[label] = number
-
-    def answered(self, told: AnswerWithReceipt) -> None:
-        """One answer."""
-        answer: Answer = told.answer
+    def record_answer(self, result: AnswerWithReceipt) -> None:
+        """Count an answer and its verdicts."""
+        answer = result.answer
         self.answers.labels(answer.mode).inc()
         if answer.abstained:
             self.abstentions.inc()
@@ -101,14 +87,31 @@ class Metrics:
         for claim in answer.unsupported_claims:
             self.verdicts.labels(claim.verdict.status).inc()
 
-    def text(self) -> bytes:
-        """Everything, as Prometheus reads it."""
-        self._look_inside()
+    def render(self) -> bytes:
+        """All metrics in Prometheus text format."""
+        self._update_from_engine()
         return generate_latest(self._registry)
 
+    def _update_from_engine(self) -> None:
+        """Add what the engine has counted since the last update."""
+        engine, (input_tokens, output_tokens) = self._engine, self._engine.token_usage
+        with self._lock:
+            self._set_total(self.cache, "hit", engine.cache.hits)
+            self._set_total(self.cache, "miss", engine.cache.misses)
+            if not engine.model_states:
+                return
+            self._set_total(self.tokens, "input", input_tokens)
+            self._set_total(self.tokens, "output", output_tokens)
+            for label, state in engine.model_states.items():
+                self.breaker.labels(label).set(_BREAKER_STATES.get(state, 2))
 
-class _Index(Collector):
-    """The generation on the disk, which is the same for all workers."""
+    def _set_total(self, counter: Counter, label: str, total: int) -> None:
+        counter.labels(label).inc(total - self._last_totals.get(label, 0))
+        self._last_totals[label] = total
+
+
+class _GenerationCollector(Collector):
+    """Reads the current generation from disk, which is the same for all workers."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
@@ -116,13 +119,15 @@ class _Index(Collector):
     def collect(self) -> Iterator[Metric]:
         try:
             current = self._engine.generations.current() or 0
-        except IndexProblem:
+        except IndexUnavailable:
             current = 0
-        yield GaugeMetricFamily("glossator_index_generation", "The generation that answers; 0: none does.", current)
+        yield GaugeMetricFamily("glossator_index_generation", "Current index generation; 0 if there is none.", current)
 
 
-def _forget_the_dead(folder: Path) -> None:
-    """A worker that was killed serves nothing any more, and its breakers are nobody's."""
+def _remove_dead_workers(folder: Path) -> None:
+    """Drop the gauges of workers that were killed: their requests and circuit breakers are gone."""
+    if os.name == "nt":  # there, os.kill(pid, 0) would send Ctrl+C
+        return
     for pid in {int(file.stem.rpartition("_")[2]) for file in folder.glob("gauge_live*_*.db")}:
         try:
             os.kill(pid, 0)

@@ -1,65 +1,88 @@
-"""What pages load: the style sheet, and the widget's modules joined into the one script that a site includes."""
+"""Static assets: the style sheet, and the widget's modules joined into the one script that a site includes."""
 
 from __future__ import annotations
 
+import gzip
 import hashlib
 import re
 from collections.abc import Awaitable, Callable
-from functools import lru_cache
+from functools import cache
 from importlib import resources
-from string import ascii_letters
 
 from fastapi import APIRouter, Request
 from fastapi.responses import Response
-from rjsmin import jsmin
 
+SCRIPT, STYLE = "text/javascript", "text/css"
 _MODULES = ("nodes", "style", "strings", "page", "stream", "markdown", "answer", "element")
 """In the order of their imports; no two declare the same name."""
 _IMPORT = re.compile(r"^import .*\n", re.MULTILINE)
 _EXPORT = re.compile(r"^export (?!default)", re.MULTILINE)
-_BLANK = re.compile(r"(?<=[;{}:,])\s+|\s+(?=[{}])")
-"""White space that neither a style sheet nor a script needs; it would be missed in what the widget says."""
-_PRIVATE = re.compile(r"#[a-zA-Z]+")
-"""Names that nobody outside of the element can see, and that may be short."""
-SCRIPT, STYLE = "text/javascript", "text/css"
-_SHARED = {"Access-Control-Allow-Origin": "*", "Cross-Origin-Resource-Policy": "cross-origin"}
-"""A module is loaded by pages of every origin; what it may ask is another question."""
+_CROSS_ORIGIN = {"Access-Control-Allow-Origin": "*", "Cross-Origin-Resource-Policy": "cross-origin"}
+"""Pages of every origin may load the widget; what they may ask is checked elsewhere."""
 
 
-@lru_cache(1)
-def widget_script() -> str:
-    """The widget as one module, without comments and blanks."""
-    sources = {name: _EXPORT.sub("", _IMPORT.sub("", _read(f"widget/{name}.js"))) for name in _MODULES}
-    sources["style"] = _BLANK.sub("", sources["style"])
-    names = dict(zip(dict.fromkeys(_PRIVATE.findall(sources["element"])), ascii_letters, strict=False))
-    sources["element"] = _PRIVATE.sub(lambda found: f"#{names[found[0]]}", sources["element"])
-    return str(jsmin("\n".join(sources.values())))
+@cache
+def widget_script() -> bytes:
+    """The widget as one module."""
+    sources = [_EXPORT.sub("", _IMPORT.sub("", _read(f"widget/{name}.js").decode())) for name in _MODULES]
+    return "\n".join(sources).encode()
 
 
 def routes() -> APIRouter:
-    """`/style.css`, `/widget.js`, and the widget's words in Urdu, which only pages in Urdu load."""
+    """`/style.css`, `/widget.js`, and the widget's Urdu strings, which only pages in Urdu load."""
     router = APIRouter(include_in_schema=False)
-    for path, text, kind, headers in (
+    for path, content, media_type, headers in (
         ("/style.css", _read("style.css"), STYLE, {}),
-        ("/widget.js", widget_script(), SCRIPT, _SHARED),
-        ("/widget/ur.js", jsmin(_read("widget/ur.js")), SCRIPT, _SHARED),
+        ("/widget.js", widget_script(), SCRIPT, _CROSS_ORIGIN),
+        ("/widget/ur.js", _read("widget/ur.js"), SCRIPT, _CROSS_ORIGIN),
     ):
-        router.add_api_route(path, sender(text.encode(), kind, headers), methods=["GET"])
+        router.add_api_route(path, static_route(content, media_type, headers), methods=["GET"])
     return router
 
 
-def sender(content: bytes, kind: str, headers: dict[str, str]) -> Callable[[Request], Awaitable[Response]]:
-    """A route that sends this; who has it already is told so."""
-    tag = f'"{hashlib.sha256(content).hexdigest()[:16]}"'
-    headers = {"ETag": tag, "Cache-Control": "public, max-age=300", **headers}
+def static_route(
+    content: bytes, media_type: str, headers: dict[str, str] | None = None
+) -> Callable[[Request], Awaitable[Response]]:
+    """A route for an asset: gzip if the client accepts it, and 304 if the client has it already."""
+    digest = hashlib.sha256(content).hexdigest()[:16]
+    shared = {"Cache-Control": "public, max-age=300", "Vary": "Accept-Encoding", **(headers or {})}
+    plain = shared | {"ETag": f'"{digest}"'}
+    zipped = shared | {"ETag": f'"{digest}-gzip"'}
+    compressed = _compress(content)
 
     async def send(request: Request) -> Response:
-        if request.headers.get("if-none-match") == tag:
-            return Response(status_code=304, headers=headers)
-        return Response(content, media_type=kind, headers=headers)
+        use_gzip = accepts_gzip(request.headers.get("accept-encoding", ""))
+        chosen = zipped if use_gzip else plain
+        if _has_tag(request.headers.get("if-none-match", ""), chosen["ETag"]):
+            return Response(status_code=304, headers=chosen)
+        if use_gzip:
+            return Response(compressed, media_type=media_type, headers=chosen | {"Content-Encoding": "gzip"})
+        return Response(content, media_type=media_type, headers=chosen)
 
     return send
 
 
-def _read(name: str) -> str:
-    return resources.files("glossator.serve.site").joinpath(name).read_text("utf-8")
+def accepts_gzip(accept_encoding: str) -> bool:
+    """Whether an Accept-Encoding header allows gzip; without the header the content is sent as it is."""
+    weights = {}
+    for item in accept_encoding.lower().split(","):
+        name, _, parameters = item.partition(";")
+        weight = parameters.replace(" ", "").removeprefix("q=") or "1"
+        weights[name.strip()] = not re.fullmatch(r"0(\.0*)?", weight)
+    return weights.get("gzip", weights.get("*", False))
+
+
+def _has_tag(if_none_match: str, tag: str) -> bool:
+    """Whether an If-None-Match header names this tag; a proxy may have marked it as weak."""
+    tags = {item.strip().removeprefix("W/") for item in if_none_match.split(",")}
+    return tag in tags or "*" in tags
+
+
+@cache
+def _compress(content: bytes) -> bytes:
+    return gzip.compress(content, mtime=0)
+
+
+@cache
+def _read(name: str) -> bytes:
+    return resources.files("glossator.serve.site").joinpath(name).read_bytes()

@@ -1,1 +1,1 @@
-"""The index: chunks and their vectors, documents, and generations that are switched atomically."""
+"""The index: chunks with their vectors, documents, and generations that are switched atomically."""

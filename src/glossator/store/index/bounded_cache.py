@@ -1,16 +1,27 @@
-"""Values of a generation that are asked for again and again; a generation never changes."""
+"""A cache for values of a generation, which never change."""
 
 from __future__ import annotations
 
-from typing import TypeVar
+from typing import Generic, TypeVar
 
 K = TypeVar("K")
 V = TypeVar("V")
 
 
-def remember(kept: dict[K, V], key: K, value: V, most: int) -> V:
-    """Keep a value; when there are too many, all make room, which any number of threads may do at once."""
-    if len(kept) >= most:
-        kept.clear()
-    kept[key] = value
-    return value
+class BoundedCache(Generic[K, V]):
+    """At most `max_size` values; a full cache is cleared as a whole, so that threads need no lock to share it."""
+
+    def __init__(self, max_size: int) -> None:
+        self._max_size = max_size
+        self._values: dict[K, V] = {}
+
+    def get(self, key: K) -> V | None:
+        """The cached value, or None."""
+        return self._values.get(key)
+
+    def put(self, key: K, value: V) -> V:
+        """Cache a value and return it."""
+        if len(self._values) >= self._max_size:
+            self._values.clear()
+        self._values[key] = value
+        return value

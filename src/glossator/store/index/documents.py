@@ -10,10 +10,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from glossator.core.errors import IndexDamaged
+from glossator.core.errors import IndexCorrupted
 from glossator.core.text.words import content_words
 from glossator.core.types import Block, BlockKind, Chunk, Document
-from glossator.store.index.bounded_cache import remember
+from glossator.store.index.bounded_cache import BoundedCache
 
 _SCHEMA = """
 CREATE TABLE documents (
@@ -23,13 +23,12 @@ CREATE TABLE documents (
 CREATE TABLE words (word TEXT PRIMARY KEY, chunks INTEGER NOT NULL) WITHOUT ROWID;
 CREATE TABLE counts (chunks INTEGER NOT NULL);
 """
-KEPT_TEXTS, KEPT_WORDS = 64, 20_000
-"""Pages and counts of words that are kept at hand."""
+MAX_CACHED_TEXTS, MAX_CACHED_WORDS = 64, 20_000
 _COLUMNS = "document_id, url, title, chapters, text, blocks, content_hash"
 
 
 def write_documents(path: Path, documents: Sequence[Document], chunks: Sequence[Chunk]) -> None:
-    """Write all documents in reading order, and in how many chunks each word stands."""
+    """Write all documents in reading order, and how many chunks contain each word."""
     words = Counter(word for chunk in chunks for word in set(content_words(f"{chunk.context} {chunk.text}")))
     db = sqlite3.connect(path)
     try:
@@ -46,8 +45,8 @@ def write_documents(path: Path, documents: Sequence[Document], chunks: Sequence[
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
-    """A document's line in the table of contents."""
+class ContentsEntry:
+    """A document in the table of contents."""
 
     document_id: str
     url: str
@@ -55,19 +54,19 @@ class Entry:
     chapters: tuple[str, ...]
 
 
-class DocumentShelf:
-    """Reads documents by id; any thread may use it; it closes itself when nobody holds it any more."""
+class DocumentStore:
+    """Reads documents by id, from any thread; closes its file when it is garbage-collected."""
 
     def __init__(self, path: Path) -> None:
         try:
             address = f"{path.resolve().as_uri()}?mode=ro&immutable=1"
             self._db = sqlite3.connect(address, uri=True, check_same_thread=False)
             self._close = weakref.finalize(self, self._db.close)
-            self._texts: dict[str, str] = {}
-            self._counts: dict[str, int] = {}
-            self._chunks = int(self._db.execute("SELECT chunks FROM counts").fetchone()[0])
+            self._texts: BoundedCache[str, str] = BoundedCache(MAX_CACHED_TEXTS)
+            self._word_counts: BoundedCache[str, int] = BoundedCache(MAX_CACHED_WORDS)
+            self._chunk_count = int(self._db.execute("SELECT chunks FROM counts").fetchone()[0])
         except sqlite3.Error as error:
-            raise IndexDamaged(
+            raise IndexCorrupted(
                 f"The documents of the index cannot be read ({error}).", "Run `glossator ingest` again."
             ) from None
 
@@ -77,37 +76,37 @@ class DocumentShelf:
         return _document(row) if row else None
 
     def text(self, document_id: str) -> str:
-        """One document's text; nothing where there is none."""
-        if (known := self._texts.get(document_id)) is not None:
-            return known
+        """The text of a document; empty if there is no such document."""
+        if (cached := self._texts.get(document_id)) is not None:
+            return cached
         row = self._db.execute("SELECT text FROM documents WHERE document_id = ?", (document_id,)).fetchone()
-        return remember(self._texts, document_id, str(row[0]) if row else "", KEPT_TEXTS)
+        return self._texts.put(document_id, str(row[0]) if row else "")
 
     def all(self) -> Iterator[Document]:
         """Every document in reading order."""
         return (_document(row) for row in self._select("ORDER BY position", ()))
 
-    def contents(self) -> list[Entry]:
+    def contents(self) -> list[ContentsEntry]:
         """The table of contents in reading order."""
         rows = self._db.execute("SELECT document_id, url, title, chapters FROM documents ORDER BY position")
-        return [Entry(name, url, title, tuple(json.loads(chapters))) for name, url, title, chapters in rows]
+        return [ContentsEntry(name, url, title, tuple(json.loads(chapters))) for name, url, title, chapters in rows]
 
     def chunks_with(self, words: Sequence[str]) -> dict[str, int]:
-        """In how many chunks each word stands."""
+        """How many chunks contain each word."""
         return {word: self._chunks_with(word) for word in words}
 
     def _chunks_with(self, word: str) -> int:
-        if (known := self._counts.get(word)) is not None:
-            return known
+        if (cached := self._word_counts.get(word)) is not None:
+            return cached
         row = self._db.execute("SELECT chunks FROM words WHERE word = ?", (word,)).fetchone()
-        return remember(self._counts, word, int(row[0]) if row else 0, KEPT_WORDS)
+        return self._word_counts.put(word, int(row[0]) if row else 0)
 
     def chunk_count(self) -> int:
         """How many chunks there are."""
-        return self._chunks
+        return self._chunk_count
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         self._close()
 
     def _select(self, clause: str, values: tuple[str, ...]) -> sqlite3.Cursor:

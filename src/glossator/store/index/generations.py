@@ -1,11 +1,8 @@
-"""Index generations: the next is built beside the current one, and a pointer is switched in one step."""
+"""Index generations: the next is built beside the current one, then a pointer is switched atomically."""
 
 from __future__ import annotations
 
-import errno
-import fcntl
 import json
-import os
 import shutil
 import sqlite3
 from collections.abc import Iterator, Sequence
@@ -14,15 +11,24 @@ from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from glossator.core.errors import IndexDamaged, IndexMismatch, IndexProblem, IngestRunning, NoIndex, StorageProblem
+from glossator.core.errors import (
+    IndexCorrupted,
+    IndexMismatch,
+    IndexNotFound,
+    IndexUnavailable,
+    IngestRunning,
+    StorageError,
+)
+from glossator.core.files import file_lock, storage_errors, sync, sync_tree, write_atomically
 from glossator.core.types import Chunk, Document, Embedding
-from glossator.store.index.documents import DocumentShelf, write_documents
-from glossator.store.index.qdrant_index import EdgeIndex, EdgeWriter
+from glossator.store.index.documents import DocumentStore, write_documents
+from glossator.store.index.qdrant_index import QdrantEdgeIndex, QdrantEdgeWriter
 
 FORMAT = 1
 _BYTES_PER_CHUNK = 32_000
-_BYTES_AT_LEAST = 48_000_000
-"""Room that a build wants before it starts: a shard written to a full disk would kill the process."""
+_MIN_FREE_BYTES = 48_000_000
+"""Free space that a build needs: writing a shard to a full disk would kill the process."""
+_BATCH_SIZE = 512
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +43,7 @@ class SourceRecord:
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """What a generation holds and what made it."""
+    """What a generation contains and how it was made."""
 
     generation: int
     format: int
@@ -59,8 +65,8 @@ class Generation:
     """An open generation."""
 
     manifest: Manifest
-    index: EdgeIndex
-    documents: DocumentShelf
+    index: QdrantEdgeIndex
+    documents: DocumentStore
 
     def page_text(self, document_id: str) -> str:
         """A document's whole text."""
@@ -78,30 +84,30 @@ class Generations:
         self.root = data_dir
 
     def current(self) -> int | None:
-        """The number of the generation that serves, or None before the first."""
+        """The number of the current generation, or None before the first."""
         try:
             return int((self.root / "CURRENT").read_text("ascii"))
         except FileNotFoundError:
             return None
         except (OSError, ValueError) as error:
-            reason = getattr(error, "strerror", None) or "it names no generation"
-            raise IndexDamaged(
+            reason = getattr(error, "strerror", None) or "not a number"
+            raise IndexCorrupted(
                 f"{self.root / 'CURRENT'} cannot be read ({reason}).",
                 "Check its permissions, or run `glossator ingest` again.",
             ) from None
 
-    def latest(self) -> Manifest | None:
-        """The current generation's manifest for the next ingest; None if there is none that can be read."""
+    def latest_manifest(self) -> Manifest | None:
+        """The manifest of the current generation, for the next ingest; None if it is missing or unreadable."""
         try:
             number = self.current()
             manifest = _read_manifest(self._folder(number)) if number is not None else None
-        except IndexProblem:
+        except IndexUnavailable:
             return None
-        # Without its hash no ingest takes a damaged generation for up to date: running it again mends the index.
-        return manifest if manifest is None or self._opens(manifest) else replace(manifest, corpus_hash="")
+        # Without its hash, no ingest takes a corrupted generation for up to date: the next one repairs the index.
+        return manifest if manifest is None or self._is_intact(manifest) else replace(manifest, corpus_hash="")
 
     def next_number(self) -> int:
-        """A number that no generation on disk has."""
+        """A number higher than that of any generation on disk."""
         folders = (self.root / "generations").glob("[0-9]*")
         return max((int(folder.name) for folder in folders if folder.name.isdigit()), default=0) + 1
 
@@ -112,54 +118,54 @@ class Generations:
         if number is None:
             return []
         try:
-            shelf = DocumentShelf(self._folder(number) / "documents.sqlite")
-        except IndexDamaged as error:
-            raise IndexDamaged(error.message, "Run `glossator ingest --only` and name every source.") from None
-        return [document for document in shelf.all() if document.document_id in wanted]
+            store = DocumentStore(self._folder(number) / "documents.sqlite")
+        except IndexCorrupted as error:
+            raise IndexCorrupted(error.message, "Run `glossator ingest --only` and name every source.") from None
+        return [document for document in store.all() if document.document_id in wanted]
 
     def open(self, fingerprint: str) -> Generation:
         """Open the current generation for reading with the embedder of this fingerprint."""
         for _ in range(3):
             number = self.current()
             if number is None:
-                raise NoIndex(f"Nothing has been ingested in {self.root}.", "Run `glossator ingest FOLDER` first.")
+                raise IndexNotFound(
+                    f"Nothing has been ingested in {self.root}.", "Run `glossator ingest FOLDER` first."
+                )
             try:
                 return self._open(number, fingerprint)
-            except IndexDamaged:
+            except IndexCorrupted:
                 if self.current() == number:
                     raise
-        raise IndexDamaged("The index changes faster than it can be opened.", "Try again.")
+        raise IndexCorrupted("The index was replaced several times while it was being opened.", "Try again.")
 
     def _open(self, number: int, fingerprint: str) -> Generation:
         manifest = _read_manifest(self._folder(number))
         if manifest.fingerprint != fingerprint:
             raise IndexMismatch(
-                f"The index was made with {manifest.fingerprint}, but {fingerprint} is configured.",
+                f"The index was built with {manifest.fingerprint}, but {fingerprint} is configured.",
                 "Run `glossator ingest` again, or set GLOSSATOR_EMBEDDER back.",
             )
-        return self._opened(manifest)
+        return self._load(manifest)
 
-    def _opened(self, manifest: Manifest) -> Generation:
+    def _load(self, manifest: Manifest) -> Generation:
         folder = self._folder(manifest.generation)
-        return Generation(manifest, EdgeIndex(folder, manifest.dimension), DocumentShelf(folder / "documents.sqlite"))
+        return Generation(
+            manifest, QdrantEdgeIndex(folder, manifest.dimension), DocumentStore(folder / "documents.sqlite")
+        )
 
-    def _opens(self, manifest: Manifest) -> bool:
+    def _is_intact(self, manifest: Manifest) -> bool:
         try:
-            return self._opened(manifest).index.count() == manifest.chunks
-        except (IndexProblem, StorageProblem):
+            return self._load(manifest).index.count() == manifest.chunks
+        except (IndexUnavailable, StorageError):
             return False
 
     @contextmanager
-    def ingesting(self) -> Iterator[None]:
-        """Hold the one ingest lock; a killed process lets go of it by dying."""
-        with _writable(self.root):
+    def ingest_lock(self) -> Iterator[None]:
+        """Hold the lock that lets one process ingest at a time."""
+        with storage_errors(self.root):
             (self.root / "generations").mkdir(parents=True, exist_ok=True)
-            lock = (self.root / "ingest.lock").open("w")
-        with lock:
-            try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                raise IngestRunning(f"Another ingest is writing to {self.root}.", "Wait for it to end.") from None
+        busy = IngestRunning(f"Another ingest is writing to {self.root}.", "Wait for it to end.")
+        with file_lock(self.root / "ingest.lock", busy):
             yield
 
     def build(
@@ -170,11 +176,11 @@ class Generations:
         embeddings: Sequence[Embedding],
     ) -> None:
         """Write a generation beside the others, then make it the current one."""
-        self._need_room(len(chunks))
+        self._check_free_space(len(chunks))
         previous = None
-        with suppress(IndexDamaged):
+        with suppress(IndexCorrupted):
             previous = self.current()
-        with _writable(self.root):
+        with _write_errors(self.root):
             for leftover in (self.root / "generations").glob(".building-*"):
                 shutil.rmtree(leftover, ignore_errors=True)
             folder = self.root / "generations" / f".building-{manifest.generation}"
@@ -185,7 +191,7 @@ class Generations:
             except BaseException:
                 shutil.rmtree(folder, ignore_errors=True)
                 raise
-            self._keep_only(manifest.generation, previous)
+            self._delete_old(manifest.generation, previous)
 
     def _write(
         self,
@@ -195,27 +201,24 @@ class Generations:
         chunks: Sequence[Chunk],
         embeddings: Sequence[Embedding],
     ) -> None:
-        with EdgeWriter(folder, manifest.dimension) as writer:
-            for start in range(0, len(chunks), 512):
-                self._need_room(len(chunks) - start)
-                writer.add(chunks[start : start + 512], embeddings[start : start + 512], manifest.created_at)
+        with QdrantEdgeWriter(folder, manifest.dimension) as writer:
+            for start in range(0, len(chunks), _BATCH_SIZE):
+                self._check_free_space(len(chunks) - start)
+                batch = slice(start, start + _BATCH_SIZE)
+                writer.add(chunks[batch], embeddings[batch], manifest.created_at)
         write_documents(folder / "documents.sqlite", documents, chunks)
         (folder / "manifest.json").write_text(json.dumps(asdict(manifest), indent=1), "utf-8")
 
     def _publish(self, folder: Path, number: int) -> None:
-        _sync_tree(folder)
+        sync_tree(folder)
         target = self._folder(number)
         shutil.rmtree(target, ignore_errors=True)
         folder.rename(target)
-        _sync(target.parent)
-        pointer = self.root / "CURRENT.next"
-        pointer.write_text(f"{number}\n", "ascii")
-        _sync(pointer)
-        pointer.replace(self.root / "CURRENT")
-        _sync(self.root)
+        sync(target.parent)
+        write_atomically(self.root / "CURRENT", f"{number}\n".encode("ascii"))
 
-    def _keep_only(self, current: int, previous: int | None) -> None:
-        """Keep the generation before, for readers that have not moved on yet."""
+    def _delete_old(self, current: int, previous: int | None) -> None:
+        """Delete all but the current and the previous generation, which readers may still be opening."""
         for folder in (self.root / "generations").iterdir():
             if folder.name.isdigit() and int(folder.name) not in (current, previous):
                 shutil.rmtree(folder, ignore_errors=True)
@@ -223,18 +226,18 @@ class Generations:
     def _folder(self, number: int) -> Path:
         return self.root / "generations" / f"{number:06d}"
 
-    def _need_room(self, chunks: int) -> None:
+    def _check_free_space(self, chunks: int) -> None:
         with suppress(OSError):
             free = shutil.disk_usage(self.root).free
-            if free < _BYTES_AT_LEAST + chunks * _BYTES_PER_CHUNK:
-                raise StorageProblem(
+            if free < _MIN_FREE_BYTES + chunks * _BYTES_PER_CHUNK:
+                raise StorageError(
                     f"The disk of {self.root} is nearly full ({free / 1e6:.0f} MB free).",
-                    "Free some space and run it again.",
+                    "Free disk space and retry.",
                 )
 
 
-def now() -> str:
-    """This moment, for a manifest."""
+def timestamp() -> str:
+    """The current time in UTC, as stored in manifests and receipts."""
     return datetime.now(UTC).isoformat(timespec="seconds")
 
 
@@ -244,35 +247,17 @@ def _read_manifest(folder: Path) -> Manifest:
         sources = tuple(SourceRecord(**source) for source in values.pop("sources"))
         manifest = Manifest(**values, sources=sources)
     except (OSError, ValueError, TypeError, KeyError):
-        raise IndexDamaged(f"The index in {folder} is incomplete.", "Run `glossator ingest` again.") from None
+        raise IndexCorrupted(f"The index in {folder} is incomplete.", "Run `glossator ingest` again.") from None
     if manifest.format != FORMAT:
-        raise IndexMismatch("The index was made by another version of Glossator.", "Run `glossator ingest` again.")
+        raise IndexMismatch("The index was built by another version of Glossator.", "Run `glossator ingest` again.")
     return manifest
 
 
 @contextmanager
-def _writable(root: Path) -> Iterator[None]:
-    """A failed write becomes one clear line."""
+def _write_errors(root: Path) -> Iterator[None]:
+    """Turn a failed write of a file or of SQLite into an error that says what to do."""
     try:
-        yield
+        with storage_errors(root):
+            yield
     except sqlite3.Error as error:
-        raise StorageProblem(f"{root} cannot be written ({error}).", "Free some space, or check its disk.") from None
-    except OSError as error:
-        if error.errno in (errno.ENOSPC, errno.EDQUOT):
-            raise StorageProblem(f"The disk of {root} is full.", "Free some space and run it again.") from None
-        reason = error.strerror or type(error).__name__
-        raise StorageProblem(f"{root} cannot be written ({reason}).", "Choose another --data-dir.") from None
-
-
-def _sync_tree(folder: Path) -> None:
-    for path in folder.rglob("*"):
-        _sync(path)
-    _sync(folder)
-
-
-def _sync(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+        raise StorageError(f"{root} cannot be written ({error}).", "Free disk space, or check the disk.") from None

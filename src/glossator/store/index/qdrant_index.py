@@ -1,4 +1,4 @@
-"""Chunks in Qdrant Edge: built once, then searched by any number of readers."""
+"""A vector index in Qdrant Edge: built once, then searched by any number of processes."""
 
 from __future__ import annotations
 
@@ -17,40 +17,39 @@ import numpy as np
 import qdrant_edge as qdrant
 from numpy.typing import NDArray
 
-from glossator.core.errors import IndexDamaged, StorageProblem
+from glossator.core.errors import IndexCorrupted, StorageError
 from glossator.core.types import Chunk, Embedding, Filters, Hit, QueryEmbedding, Span
-from glossator.store.index.bounded_cache import remember
+from glossator.store.index.bounded_cache import BoundedCache
 
 DENSE, WORDS = "dense", "words"
-_KEYWORDS = {"url": True, "path": True, "sections": False, "chapters": False}
-"""Every field that a filter names, and whether it is matched by prefix."""
+_FILTER_FIELDS = {"url": True, "path": True, "sections": False, "chapters": False}
+"""Every field that can be filtered by, and whether it is matched by prefix."""
 
-_VIEW = "glossator-view-"
-_VIEW_SECONDS = 3600
-"""Opening a shard takes less than this: an older view belongs to a process that was killed meanwhile."""
+_VIEW_PREFIX = "glossator-view-"
+_MAX_VIEW_AGE_SECONDS = 3600
+"""Opening a shard takes less time than this: an older view was left by a process that was killed."""
 
-KEPT_CHUNKS = 4096
-"""Chunks that are kept at hand."""
+MAX_CACHED_CHUNKS = 4096
 AVERAGE_WORDS = 150.0
-"""Mean number of words in a chunk after stop words, for BM25's length normalisation."""
+"""Mean number of words in a chunk without stop words, for BM25's length normalisation."""
 
 
-def _words() -> qdrant.Bm25:
+def _bm25() -> qdrant.Bm25:
     return qdrant.Bm25(qdrant.Bm25Config(k=1.2, b=0.75, avg_len=AVERAGE_WORDS))
 
 
-class EdgeWriter:
-    """Fills a new shard; nothing reads it before the `with` block has ended well."""
+class QdrantEdgeWriter:
+    """Writes a new shard; it can be read after the `with` block has ended without an error."""
 
     def __init__(self, folder: Path, dimension: int) -> None:
         self._folder = folder
-        self._words = _words()
+        self._bm25 = _bm25()
         self._count = 0
         self._rows = [0]
         self._sentences = (folder / "sentences.f16").open("wb")
         (folder / "shard").mkdir()
-        self._shard = _guard(lambda: qdrant.EdgeShard.create(str(folder / "shard"), _config(dimension)))
-        for field, by_prefix in _KEYWORDS.items():
+        self._shard = _translate_errors(lambda: qdrant.EdgeShard.create(str(folder / "shard"), _config(dimension)))
+        for field, by_prefix in _FILTER_FIELDS.items():
             index = qdrant.KeywordIndexParams(prefix=by_prefix)
             self._shard.update(qdrant.UpdateOperation.create_field_index(field, index))
 
@@ -58,42 +57,42 @@ class EdgeWriter:
         """Append chunks with their vectors."""
         points = []
         for chunk, embedding in zip(chunks, embeddings, strict=True):
-            vectors: Any = {DENSE: embedding.vector.tolist(), WORDS: self._words.embed_document(_searched(chunk))}
+            vectors: Any = {DENSE: embedding.vector.tolist(), WORDS: self._bm25.embed_document(_searchable_text(chunk))}
             points.append(qdrant.Point(self._count, vectors, _payload(chunk, self._rows[-1], created_at)))
             self._sentences.write(embedding.sentences.tobytes())
             self._rows.append(self._rows[-1] + len(embedding.sentences))
             self._count += 1
-        _guard(lambda: self._shard.update(qdrant.UpdateOperation.upsert_points(points)))
+        _translate_errors(lambda: self._shard.update(qdrant.UpdateOperation.upsert_points(points)))
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *_rest: object) -> None:
-        """Close everything; a shard that is whole is left without a log, for every reader brings its own."""
+        """Close all files; the write-ahead log is removed, because every reader brings its own."""
         try:
             self._sentences.close()
             if kind is None:
                 np.save(self._folder / "rows.npy", np.array(self._rows, np.int64))
-                _guard(self._shard.flush)
+                _translate_errors(self._shard.flush)
         finally:
             self._shard.close()
         shutil.rmtree(self._folder / "shard" / "wal", ignore_errors=True)
 
 
-class EdgeIndex:
-    """A finished shard, open for reading; it closes itself when nobody holds it any more."""
+class QdrantEdgeIndex:
+    """A finished shard, open for reading; closes itself when it is garbage-collected."""
 
     def __init__(self, folder: Path, dimension: int) -> None:
-        self._words = _words()
-        self._kept: dict[int, Chunk] = {}
+        self._bm25 = _bm25()
+        self._chunks: BoundedCache[int, Chunk] = BoundedCache(MAX_CACHED_CHUNKS)
         self._rows, self._sentences = _load_sentences(folder, dimension)
         with _view(folder.resolve() / "shard") as view:
-            self._shard = _guard(lambda: qdrant.EdgeShard.load(view, _config(dimension)), damaged=True)
+            self._shard = _translate_errors(lambda: qdrant.EdgeShard.load(view, _config(dimension)), opening=True)
 
     def search(self, query: QueryEmbedding, question: str, limit: int, filters: Filters) -> list[Hit]:
-        """The best by meaning and the best by words, with their raw scores, in a fixed order."""
+        """The best by vector and the best by BM25, with their raw scores, ordered by id."""
         condition = _filter(filters)
-        words = self._words.embed_query(question)
+        words = self._bm25.embed_query(question)
         requests = [
             qdrant.QueryRequest(
                 limit=limit, query=qdrant.Query.Nearest(vector, using=name), filter=condition, with_payload=False
@@ -101,21 +100,21 @@ class EdgeIndex:
             for name, vector in ((DENSE, query.vector.tolist()), (WORDS, words))
             if name == DENSE or words.indices
         ]
-        found = _guard(lambda: self._shard.query_batch(qdrant.QueryBatchRequest(requests)))
+        found = _translate_errors(lambda: self._shard.query_batch(qdrant.QueryBatchRequest(requests)))
         dense = {point.id: point.score for point in found[0]}
         sparse = {point.id: point.score for point in found[1]} if len(found) > 1 else {}
         return [Hit(i, dense.get(i), sparse.get(i)) for i in sorted({*dense, *sparse})]
 
     def chunks(self, ids: Sequence[int]) -> list[Chunk]:
         """Stored chunks, in the order asked for."""
-        found = {i: chunk for i in ids if (chunk := self._kept.get(i)) is not None}
+        found = {i: chunk for i in ids if (chunk := self._chunks.get(i)) is not None}
         if missing := [i for i in ids if i not in found]:
-            for record in _guard(lambda: self._shard.retrieve(missing, True, False)):
-                found[record.id] = remember(self._kept, record.id, _chunk(record.payload or {}), KEPT_CHUNKS)
+            for record in _translate_errors(lambda: self._shard.retrieve(missing, True, False)):
+                found[record.id] = self._chunks.put(record.id, _chunk(record.payload or {}))
         return [found[i] for i in ids]
 
     def sentence_scores(self, ids: Sequence[int], query: QueryEmbedding) -> list[float]:
-        """For each chunk, how near its nearest sentence is to the question."""
+        """For each chunk, the similarity of its closest sentence to the question."""
         bounds = [(int(self._rows[i]), int(self._rows[i + 1])) for i in ids]
         rows = np.concatenate([np.arange(a, b) for a, b in bounds]) if bounds else np.zeros(0, int)
         scores = self._sentences[rows].astype(np.float32) @ query.sentence
@@ -134,8 +133,8 @@ class EdgeIndex:
 
 
 def _config(dimension: int) -> qdrant.EdgeConfig:
-    """One thread of its own: a search keeps every other Python thread waiting until its last thread is done, and on
-    busy cores eight threads are done later than one."""
+    """One search thread: a search blocks all Python threads until its last thread is done, and on busy cores eight
+    threads take longer than one."""
     return qdrant.EdgeConfig(
         vectors={DENSE: qdrant.EdgeVectorParams(size=dimension, distance=qdrant.Distance.Cosine)},
         sparse_vectors={WORDS: qdrant.EdgeSparseVectorParams(modifier=qdrant.Modifier.Idf)},
@@ -145,40 +144,45 @@ def _config(dimension: int) -> qdrant.EdgeConfig:
 
 @contextmanager
 def _view(shard: Path) -> Iterator[str]:
-    """A reader's own folder around a finished shard.
+    """A temporary folder through which one reader opens a finished shard.
 
     Qdrant Edge locks a shard through its write-ahead log, and opens every file for writing. The segments of a finished
-    shard never change, so each reader opens a folder of its own that links to them (or, without the right to write,
-    holds a copy) beside a fresh, empty log: any number of processes read one generation at the same time. Once the
-    shard is open the folder is not needed and is gone.
+    shard never change, so each reader opens a folder of its own with a link to them (or a copy, where they are
+    read-only or cannot be linked) and a fresh, empty log: any number of processes can read one generation at the same
+    time. Once the shard is open the folder is no longer needed, and is removed.
     """
     try:
-        _sweep_views()
-        with tempfile.TemporaryDirectory(prefix=_VIEW, ignore_cleanup_errors=True) as view:
+        _remove_stale_views()
+        with tempfile.TemporaryDirectory(prefix=_VIEW_PREFIX, ignore_cleanup_errors=True) as view:
             shutil.copyfile(shard / "edge_config.json", Path(view, "edge_config.json"))
-            if all(os.access(path, os.W_OK) for path in shard.rglob("*")):
-                Path(view, "segments").symlink_to(shard / "segments", target_is_directory=True)
-            else:
-                _copy_folder(shard / "segments", Path(view, "segments"))
+            _link_or_copy(shard, Path(view, "segments"))
             yield view
     except OSError as error:
         if not (shard / "segments").is_dir() or not (shard / "edge_config.json").is_file():
-            raise _damaged(error) from None
-        raise StorageProblem(
-            f"No temporary folder can be made ({error.strerror}).", "Set TMPDIR to a folder with room in it."
+            raise _corrupted(error) from None
+        raise StorageError(
+            f"A temporary folder cannot be created ({error.strerror}).", "Set TMPDIR to a folder with free space."
         ) from None
 
 
-def _sweep_views() -> None:
+def _link_or_copy(shard: Path, target: Path) -> None:
+    if all(os.access(path, os.W_OK) for path in shard.rglob("*")):
+        with suppress(OSError):  # Windows lets only some users make links
+            target.symlink_to(shard / "segments", target_is_directory=True)
+            return
+    _copy_folder(shard / "segments", target)
+
+
+def _remove_stale_views() -> None:
     """Remove the views of processes that were killed while they opened a shard."""
-    for view in Path(tempfile.gettempdir()).glob(f"{_VIEW}*"):
+    for view in Path(tempfile.gettempdir()).glob(f"{_VIEW_PREFIX}*"):
         with suppress(OSError):
-            if view.stat().st_mtime < time.time() - _VIEW_SECONDS:
+            if view.stat().st_mtime < time.time() - _MAX_VIEW_AGE_SECONDS:
                 shutil.rmtree(view)
 
 
 def _copy_folder(source: Path, target: Path) -> None:
-    """Copy a tree, holes and all: Qdrant Edge's files are mostly holes."""
+    """Copy a tree, keeping files sparse: those of Qdrant Edge are mostly holes."""
     target.mkdir()
     for path in source.iterdir():
         copy = target / path.name
@@ -189,6 +193,9 @@ def _copy_folder(source: Path, target: Path) -> None:
 
 
 def _copy_file(source: Path, target: Path) -> None:
+    if not hasattr(os, "SEEK_DATA"):
+        shutil.copyfile(source, target)
+        return
     size = source.stat().st_size
     with source.open("rb") as old, target.open("wb") as new:
         new.truncate(size)
@@ -196,7 +203,7 @@ def _copy_file(source: Path, target: Path) -> None:
         while position < size:
             try:
                 position = os.lseek(old.fileno(), position, os.SEEK_DATA)
-            except OSError:  # only a hole is left
+            except OSError:  # only a hole remains
                 return
             end = os.lseek(old.fileno(), position, os.SEEK_HOLE)
             while position < end:
@@ -205,21 +212,21 @@ def _copy_file(source: Path, target: Path) -> None:
 
 
 def _load_sentences(folder: Path, dimension: int) -> tuple[NDArray[np.int64], NDArray[np.float16]]:
-    """Where each chunk's sentence vectors begin, and all vectors."""
+    """The row at which each chunk's sentence vectors begin, and all vectors."""
     try:
         rows = np.load(folder / "rows.npy")
         path = folder / "sentences.f16"
         flat = np.memmap(path, np.float16, "r") if path.stat().st_size else np.zeros(0, np.float16)
         return rows, flat.reshape(int(rows[-1]), dimension)
     except (OSError, ValueError) as error:
-        raise _damaged(error) from None
+        raise _corrupted(error) from None
 
 
-def _damaged(error: Exception) -> IndexDamaged:
-    return IndexDamaged(f"The index is incomplete ({error}).", "Run `glossator ingest` again.")
+def _corrupted(error: Exception) -> IndexCorrupted:
+    return IndexCorrupted(f"The index is incomplete ({error}).", "Run `glossator ingest` again.")
 
 
-def _searched(chunk: Chunk) -> str:
+def _searchable_text(chunk: Chunk) -> str:
     return f"{chunk.context}\n{chunk.text}"
 
 
@@ -266,7 +273,7 @@ def _chunk(payload: dict[str, Any]) -> Chunk:
 
 
 def _filter(filters: Filters) -> qdrant.Filter | None:
-    """All conditions must hold; a prefix that starts with a slash is one of the address's path."""
+    """All conditions must hold; a prefix that starts with a slash is matched against the path of the URL."""
     conditions: list[Any] = []
     if prefix := filters.source_url_prefix:
         field = "path" if prefix.startswith("/") else "url"
@@ -277,13 +284,13 @@ def _filter(filters: Filters) -> qdrant.Filter | None:
     return qdrant.Filter(must=conditions) if conditions else None
 
 
-def _guard(action: Any, *, damaged: bool = False) -> Any:
-    """Qdrant Edge raises bare exceptions: give them a name and a remedy."""
+def _translate_errors(action: Any, *, opening: bool = False) -> Any:
+    """Run an action of Qdrant Edge, which raises bare exceptions, and raise ours instead."""
     try:
         return action()
     except (KeyboardInterrupt, SystemExit):
         raise
     except BaseException as error:
-        if damaged:
-            raise IndexDamaged("The index cannot be opened.", "Run `glossator ingest` again.") from error
-        raise StorageProblem(f"The index cannot be used ({error}).", "Check disk space and permissions.") from error
+        if opening:
+            raise IndexCorrupted("The index cannot be opened.", "Run `glossator ingest` again.") from error
+        raise StorageError(f"The index cannot be used ({error}).", "Check disk space and permissions.") from error

@@ -1,4 +1,4 @@
-"""The records: conversations, receipts and feedback in one database, stored once or not at all."""
+"""Stores conversations, receipts and feedback in one database; every exchange exactly once or not at all."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import asyncio
 import uuid
 from collections.abc import Coroutine, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
 from typing import Any
@@ -14,7 +15,7 @@ from weakref import WeakValueDictionary
 import sqlalchemy as sa
 
 from glossator.core.conversations import (
-    Cleaned,
+    CleanupResult,
     Exchange,
     Feedback,
     History,
@@ -25,179 +26,177 @@ from glossator.core.conversations import (
     Turn,
 )
 from glossator.core.errors import (
+    ConversationChanged,
+    DatabaseUnavailable,
     GlossatorError,
+    IdempotencyKeyReused,
     QuestionError,
     ReceiptNotFound,
-    RecordsDown,
-    RequestKeyReused,
-    TurnLost,
 )
 from glossator.core.question import Question
 from glossator.core.receipts import Receipt
-from glossator.core.validation import checked_text
+from glossator.core.validation import validate_text
+from glossator.store.records import queries
 from glossator.store.records.database import Database
-from glossator.store.records.queries import (
-    LEASE,
-    busy,
-    check_heard,
-    drop_receipts,
-    erase,
-    expire_some,
-    find_repeated,
-    find_session,
-    forget,
-    keep_receipt,
-    leave,
-    now,
-    put_to_rest,
-    queue_up,
-    read_history,
-    renew,
-    store_exchange,
-    turn_if_first,
-)
+from glossator.store.records.queries import find_session, now
 from glossator.store.records.row_mapping import as_feedback, as_receipt, as_session
 from glossator.store.records.schema import feedback, receipts, sessions
 
-LONGEST_WAIT = 30.0
-"""Seconds that a turn waits for those before it."""
-FORGET_AFTER = timedelta(days=30)
-"""How long it stays known that a session was there and has expired."""
-
-LARGEST_ID = 2**31 - 1
-LONGEST_KEY = 255
-
-_POLL = 0.1
-_RENEW = LEASE.total_seconds() / 4
+EXPIRED_SESSION_RETENTION = timedelta(days=30)
+"""How long an expired session is still listed as expired."""
+MAX_ID = 2**31 - 1
+MAX_IDEMPOTENCY_KEY_LENGTH = 255
 
 
-class Records:
-    """What is remembered of readers' conversations; `keep` is how long without activity, None for ever."""
+@dataclass(frozen=True, slots=True)
+class TurnTimings:
+    """How turns of one conversation wait for each other."""
+
+    wait_timeout_seconds: float = 30.0
+    """How long a turn waits for those before it."""
+    poll_interval_seconds: float = 0.1
+    """How often a waiting turn looks for turns that other processes have finished."""
+    lease_seconds: float = 10.0
+    """A queued turn whose process does not renew it for this long is taken for abandoned."""
+    renew_interval_seconds: float = 2.5
+
+
+class RecordStore:
+    """Conversations, receipts and feedback.
+
+    A session is deleted after `session_retention` without activity, a receipt that belongs to no conversation after
+    `receipt_retention`; None keeps them without limit.
+    """
 
     def __init__(
-        self, database: Database, keep: timedelta | None = None, keep_receipts: timedelta | None = None
+        self,
+        database: Database,
+        session_retention: timedelta | None = None,
+        receipt_retention: timedelta | None = None,
+        timings: TurnTimings | None = None,
     ) -> None:
         self.database = database
-        self._keep = keep
-        self._keep_receipts = keep_receipts
-        self._ended: WeakValueDictionary[uuid.UUID, asyncio.Event] = WeakValueDictionary()
-        self._places: set[int] = set()
-        self._dropped: set[int] = set()
-        self._chores: set[asyncio.Task[None]] = set()
-        self._renewing: asyncio.Task[None] | None = None
+        self.timings = timings or TurnTimings()
+        self._session_retention = session_retention
+        self._receipt_retention = receipt_retention
+        self._turn_ended: WeakValueDictionary[uuid.UUID, asyncio.Event] = WeakValueDictionary()
+        self._tickets: set[int] = set()
+        self._unreleased: set[int] = set()
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._renewal: asyncio.Task[None] | None = None
 
-    async def begin(
-        self,
-        key: SessionKey,
-        question: Question,
-        request_key: str | None = None,
-    ) -> Turn:
-        """Wait for the turns before this one, in the order in which they came to any process.
+    async def begin_turn(self, key: SessionKey, question: Question, idempotency_key: str | None = None) -> Turn:
+        """Wait for the turns before this one, in order of arrival across all processes.
 
-        The session is made if there is none. A request key that the conversation knows gives back its exchange.
+        Creates the session if there is none. If the conversation has an exchange with this idempotency key, the turn
+        carries it.
         """
-        named = _checked_key(request_key) if request_key else None
-        ticket, turn = await self._queue(key, question, named)
+        request = _validate_key(idempotency_key) if idempotency_key else None
+        ticket, turn = await self._enqueue(key, question, request)
         if turn is None:
-            turn = await self._wait(key, ticket, named)
-        if turn.repeats and turn.repeats[1] != question.fingerprint:
-            await self.end(turn)
-            raise RequestKeyReused("The idempotency key named another request.", "Use a new key for a new question.")
+            turn = await self._wait_for_turn(key, ticket, request)
+        if turn.duplicate_of and turn.duplicate_of[1] != question.fingerprint:
+            await self.cancel_turn(turn)
+            raise IdempotencyKeyReused(
+                "This idempotency key was used for another request.", "Use a new key for a new question."
+            )
         return turn
 
-    async def _queue(self, key: SessionKey, question: Question, named: str | None) -> tuple[int, Turn | None]:
-        """Take a place; one who is cancelled just then leaves it again."""
-        dropped = frozenset(self._dropped)
-        placed = asyncio.ensure_future(self.database.write(lambda db: queue_up(db, key, question, named, dropped)))
+    async def _enqueue(self, key: SessionKey, question: Question, request: str | None) -> tuple[int, Turn | None]:
+        """Join the queue; if cancelled while joining, leave it again."""
+        unreleased = frozenset(self._unreleased)
+        lease = timedelta(seconds=self.timings.lease_seconds)
+        enqueuing = asyncio.ensure_future(
+            self.database.write(lambda db: queries.enqueue(db, key, question, request, lease, unreleased))
+        )
         try:
-            found = await asyncio.shield(placed)
+            queued = await asyncio.shield(enqueuing)
         except asyncio.CancelledError:
-            self._do(self._leave(key, placed))
+            self._start_task(self._leave_queue(key, enqueuing))
             raise
-        self._dropped -= dropped
-        self._places.add(found[0])
-        if self._renewing is None or self._renewing.done():
-            self._renewing = self._do(self._renew())
-        return found
+        self._unreleased -= unreleased
+        self._tickets.add(queued[0])
+        if self._renewal is None or self._renewal.done():
+            self._renewal = self._start_task(self._renew_leases())
+        return queued
 
-    def _do(self, chore: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
-        task = asyncio.create_task(chore)
-        self._chores.add(task)
-        task.add_done_callback(self._chores.discard)
+    def _start_task(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        task = asyncio.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
         return task
 
-    async def _renew(self) -> None:
-        """As long as this process has places, waiting or answering, nobody takes them for abandoned."""
-        await asyncio.sleep(_RENEW)
-        while self._places:
-            with suppress(RecordsDown):
-                await self.database.write(partial(renew, tickets=sorted(self._places)))
-            await asyncio.sleep(_RENEW)
+    async def _renew_leases(self) -> None:
+        """Renew the leases of this process for as long as it has turns that wait or are being answered."""
+        await asyncio.sleep(self.timings.renew_interval_seconds)
+        while self._tickets:
+            lease = timedelta(seconds=self.timings.lease_seconds)
+            with suppress(DatabaseUnavailable):
+                await self.database.write(partial(queries.renew_leases, tickets=sorted(self._tickets), lease=lease))
+            await asyncio.sleep(self.timings.renew_interval_seconds)
 
-    async def _leave(self, key: SessionKey, placed: asyncio.Future[tuple[int, Turn | None]]) -> None:
+    async def _leave_queue(self, key: SessionKey, enqueuing: asyncio.Future[tuple[int, Turn | None]]) -> None:
         with suppress(GlossatorError):
-            await self.end(Turn(key, (await placed)[0], ""))
+            await self.cancel_turn(Turn(key, (await enqueuing)[0], ""))
 
-    async def _wait(self, key: SessionKey, ticket: int, named: str | None) -> Turn:
-        """Look again whenever a turn of this process ends, and now and then for those of others."""
-        ended = self._ended.setdefault(key.session_id, asyncio.Event())
-        deadline = asyncio.get_running_loop().time() + LONGEST_WAIT
+    async def _wait_for_turn(self, key: SessionKey, ticket: int, request: str | None) -> Turn:
+        """Check again when a turn of this process ends, and at intervals for those of other processes."""
+        ended = self._turn_ended.setdefault(key.session_id, asyncio.Event())
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + self.timings.wait_timeout_seconds
         try:
-            while asyncio.get_running_loop().time() < deadline:
+            while loop.time() < deadline:
                 ended.clear()
-                turn = await self.database.read(lambda db: turn_if_first(db, key, ticket, named))
+                turn = await self.database.read(lambda db: queries.turn_if_first(db, key, ticket, request))
                 if turn is not None:
                     return turn
-                try:
-                    await asyncio.wait_for(ended.wait(), _POLL)
-                except TimeoutError:
-                    continue
-            raise busy()
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(ended.wait(), self.timings.poll_interval_seconds)
+            raise queries.conversation_busy()
         except BaseException:
-            await self.end(Turn(key, ticket, ""))
+            await self.cancel_turn(Turn(key, ticket, ""))
             raise
 
-    async def finish(self, turn: Turn, question: Question, receipt: Receipt) -> Exchange:
+    async def finish_turn(self, turn: Turn, question: Question, receipt: Receipt) -> Exchange:
         """Store the exchange with its receipt, and let the next turn begin."""
         try:
-            return await self.database.write(lambda db: store_exchange(db, turn, question, receipt))
-        except TurnLost:
-            # A connection that was lost while it committed does not tell whether it did.
-            stored = await self.database.read(lambda db: find_repeated(db, turn.key, turn.request_key))
+            return await self.database.write(lambda db: queries.store_exchange(db, turn, question, receipt))
+        except ConversationChanged:
+            # A connection lost during a commit leaves open whether the commit succeeded.
+            stored = await self.database.read(lambda db: queries.find_exchange(db, turn.key, turn.idempotency_key))
             if stored is None:
                 raise
             return stored[0]
-        except RecordsDown:
-            self._dropped.add(turn.ticket)
+        except DatabaseUnavailable:
+            self._unreleased.add(turn.ticket)
             raise
         finally:
-            self._wake(turn)
+            self._notify_waiting(turn)
 
-    async def end(self, turn: Turn) -> None:
-        """Give a turn back with nothing stored, even when the one who held it is cancelled.
+    async def cancel_turn(self, turn: Turn) -> None:
+        """End a turn without storing anything, even when the caller is cancelled.
 
-        While the database is down this cannot be done; the next turn to begin does it.
+        While the database is unavailable the turn stays queued; the next turn to begin removes it.
         """
-
         try:
-            await asyncio.shield(self.database.write(lambda db: leave(db, turn.ticket)))
-        except RecordsDown:
-            self._dropped.add(turn.ticket)
+            await asyncio.shield(self.database.write(lambda db: queries.dequeue(db, turn.ticket)))
+        except DatabaseUnavailable:
+            self._unreleased.add(turn.ticket)
             raise
         finally:
-            self._wake(turn)
+            self._notify_waiting(turn)
 
-    def _wake(self, turn: Turn) -> None:
-        self._places.discard(turn.ticket)
-        if waiting := self._ended.get(turn.key.session_id):
-            waiting.set()
+    def _notify_waiting(self, turn: Turn) -> None:
+        self._tickets.discard(turn.ticket)
+        if ended := self._turn_ended.get(turn.key.session_id):
+            ended.set()
 
     async def session(self, key: SessionKey) -> Session:
-        """A session, of this user."""
+        """One session of this user."""
         return as_session(await self.database.read(lambda db: find_session(db, key)), now())
 
     async def sessions(self, user_id: str | None = None, limit: int = 100) -> list[Session]:
-        """The sessions of a user, or those of nobody in particular; the latest first."""
+        """The sessions of a user, or those without a user; most recent first."""
         found = sa.select(sessions).where(sessions.c.user_id.is_not_distinct_from(user_id))
         newest = found.order_by(sessions.c.last_active.desc(), sessions.c.session_id).limit(limit)
 
@@ -207,42 +206,42 @@ class Records:
         return [as_session(row, now()) for row in await self.database.read(read)]
 
     async def history(self, key: SessionKey, limit: int = 100, before: int | None = None) -> History:
-        """The latest exchanges, or the latest before one of them; oldest first."""
+        """The latest exchanges, or the latest before the id `before`; oldest first."""
         if limit < 1:
-            raise QuestionError(f"The limit is {limit}.", "Give a number from 1.")
-        place = None if before is None else max(0, min(before, LARGEST_ID))
-        return await self.database.read(lambda db: read_history(db, key, limit, place))
+            raise QuestionError(f"The limit is {limit}.", "Use a number from 1.")
+        cursor = None if before is None else max(0, min(before, MAX_ID))
+        return await self.database.read(lambda db: queries.read_history(db, key, limit, cursor))
 
     async def reset(self, key: SessionKey) -> None:
-        """The session begins anew: its exchanges and their receipts are gone, and so is an answer under way."""
+        """Empty a session: its exchanges and their receipts are deleted, and a turn in progress is cancelled."""
 
         def work(db: sa.Connection) -> None:
             find_session(db, key, lock=True)
-            erase(db, [key.session_id])
+            queries.delete_contents(db, [key.session_id])
             fresh = {"state": SessionState.CREATED, "message_count": 0, "active_filters": {}, "last_active": now()}
             db.execute(sa.update(sessions).where(sessions.c.session_id == key.session_id).values(fresh))
 
         await self.database.write(work)
-        await self.database.tidy()
+        await self.database.checkpoint()
 
     async def delete(self, key: SessionKey) -> None:
-        """Everything of a session is gone."""
+        """Delete a session with everything in it."""
 
         def work(db: sa.Connection) -> None:
             find_session(db, key, lock=True)
-            erase(db, [key.session_id])
+            queries.delete_contents(db, [key.session_id])
             db.execute(sa.delete(sessions).where(sessions.c.session_id == key.session_id))
 
         await self.database.write(work)
-        await self.database.tidy()
+        await self.database.checkpoint()
 
-    async def keep(self, receipt: Receipt) -> None:
-        """Write the receipt of an answer that belongs to no conversation."""
-        await self.database.write(lambda db: keep_receipt(db, receipt))
+    async def store_receipt(self, receipt: Receipt) -> None:
+        """Store the receipt of an answer that belongs to no conversation."""
+        await self.database.write(lambda db: queries.store_receipt(db, receipt))
 
     async def receipt(self, receipt_id: str) -> Receipt:
-        """The receipt with an id."""
-        unknown = ReceiptNotFound(f"There is no receipt {receipt_id!r}.", "Use an id that an answer carried.")
+        """The receipt with this id."""
+        unknown = ReceiptNotFound(f"There is no receipt {receipt_id!r}.", "Use the receipt id of an answer.")
         if not receipt_id.isalnum() or not receipt_id.isascii():
             raise unknown
         wanted = sa.select(receipts.c.body).where(receipts.c.receipt_id == receipt_id)
@@ -255,19 +254,19 @@ class Records:
             raise unknown
         return as_receipt(body, receipt_id)
 
-    async def give_feedback(
+    async def add_feedback(
         self, receipt_id: str, rating: Rating, reason: str = "", text: str = "", key: SessionKey | None = None
     ) -> None:
-        """What a reader says of an answer; said again in the same conversation, it replaces what was said before."""
+        """Store a reader's feedback on an answer; it replaces earlier feedback from the same conversation."""
         await self.receipt(receipt_id)
-        said = {"rating": rating, "reason": checked_text(reason, "reason"), "text": checked_text(text, "text")}
+        values = {"rating": rating, "reason": validate_text(reason, "reason"), "text": validate_text(text, "text")}
 
         def work(db: sa.Connection) -> None:
             if key is not None:
-                check_heard(db, key, receipt_id)
+                queries.require_answer_in_session(db, key, receipt_id)
                 same = (feedback.c.receipt_id == receipt_id) & (feedback.c.session_id == key.session_id)
                 db.execute(sa.delete(feedback).where(same))
-            row = said | {
+            row = values | {
                 "receipt_id": receipt_id,
                 "session_id": key.session_id if key else None,
                 "created_at": now(),
@@ -277,7 +276,7 @@ class Records:
         await self.database.write(work)
 
     async def feedback(self, limit: int = 100) -> list[Feedback]:
-        """What readers said, the latest first."""
+        """Readers' feedback, most recent first."""
         question = receipts.c.body["question"].as_string().label("question")
         joined = feedback.join(receipts).outerjoin(sessions, feedback.c.session_id == sessions.c.session_id)
         latest = sa.select(feedback, question, sessions.c.name).select_from(joined).order_by(feedback.c.id.desc())
@@ -287,32 +286,35 @@ class Records:
 
         return [as_feedback(row) for row in await self.database.read(read)]
 
-    async def clean(self, moment: datetime | None = None) -> Cleaned:
-        """Move sessions on in their lives; any number of processes may do so at once."""
+    async def clean(self, moment: datetime | None = None) -> CleanupResult:
+        """Mark inactive sessions and delete what has expired; several processes may do this at once."""
         moment = moment or now()
-        inactive = await self.database.write(lambda db: put_to_rest(db, moment))
-        expired = forgotten = old = 0
-        if self._keep is not None:
-            cutoff = moment - self._keep
-            while some := await self.database.write(lambda db: expire_some(db, cutoff)):
-                expired += some
-            forgotten = await self.database.write(lambda db: forget(db, cutoff - FORGET_AFTER))
-        if self._keep_receipts is not None:
-            oldest = moment - self._keep_receipts
-            while some := await self.database.write(lambda db: drop_receipts(db, oldest)):
-                old += some
-        await self.database.tidy()
-        return Cleaned(inactive, expired, old, forgotten)
+        inactive = await self.database.write(lambda db: queries.mark_inactive(db, moment))
+        expired = forgotten = old_receipts = 0
+        if self._session_retention is not None:
+            cutoff = moment - self._session_retention
+            while batch := await self.database.write(lambda db: queries.expire_sessions(db, cutoff)):
+                expired += batch
+            oldest_expired = cutoff - EXPIRED_SESSION_RETENTION
+            forgotten = await self.database.write(lambda db: queries.delete_expired_sessions(db, oldest_expired))
+        if self._receipt_retention is not None:
+            oldest = moment - self._receipt_retention
+            while batch := await self.database.write(lambda db: queries.delete_old_receipts(db, oldest)):
+                old_receipts += batch
+        await self.database.checkpoint()
+        return CleanupResult(inactive, expired, old_receipts, forgotten)
 
     async def close(self) -> None:
-        """Let go of all connections."""
-        for chore in tuple(self._chores):
-            chore.cancel()
-        await asyncio.gather(*self._chores, return_exceptions=True)
+        """Stop background tasks and close all connections."""
+        for task in tuple(self._tasks):
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
         await self.database.close()
 
 
-def _checked_key(request_key: str) -> str:
-    if len(request_key) > LONGEST_KEY:
-        raise QuestionError(f"The idempotency key is longer than {LONGEST_KEY} characters.", "Use a shorter one.")
-    return checked_text(request_key, "idempotency key")
+def _validate_key(idempotency_key: str) -> str:
+    if len(idempotency_key) > MAX_IDEMPOTENCY_KEY_LENGTH:
+        raise QuestionError(
+            f"The idempotency key is longer than {MAX_IDEMPOTENCY_KEY_LENGTH} characters.", "Use a shorter one."
+        )
+    return validate_text(idempotency_key, "idempotency key")

@@ -1,4 +1,4 @@
-"""Rows of the records as values, and values as rows."""
+"""Maps between database rows and values."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from sqlalchemy import Row
 
 from glossator.core.answers import Answer, Citation, Mode
 from glossator.core.conversations import (
-    MOST_MESSAGES,
+    MAX_CONTEXT_MESSAGES,
     ContextMode,
     Exchange,
     Feedback,
@@ -22,40 +22,40 @@ from glossator.core.conversations import (
 )
 from glossator.core.errors import ReceiptNotFound
 from glossator.core.receipts import Receipt
-from glossator.core.validation import checked_text
+from glossator.core.validation import validate_text
 
 INACTIVE_AFTER = timedelta(minutes=30)
-LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
-"""When something happened of which no time was noted."""
+UNKNOWN_TIME = datetime(1970, 1, 1, tzinfo=UTC)
+"""Stands for the time of a row that has none."""
 
 _ANSWER = TypeAdapter(Answer)
 _RECEIPT = TypeAdapter(Receipt)
-_OF_THE_ROW = ("text", "citations", "session_id", "stored")
-"""Engine of an answer that have columns of their own, or that a row says by being there."""
+_NOT_IN_METADATA = ("text", "citations", "session_id", "stored")
+"""Fields of an answer that have columns of their own or follow from the row."""
 
 
 def answer_columns(answer: Answer, fingerprint: str) -> dict[str, Any]:
-    """What was shown, and all that is known of it."""
-    told = _ANSWER.dump_python(answer, mode="json")
-    rest = {name: value for name, value in told.items() if name not in _OF_THE_ROW}
+    """The columns that hold an answer."""
+    fields = _ANSWER.dump_python(answer, mode="json")
+    rest = {name: value for name, value in fields.items() if name not in _NOT_IN_METADATA}
     return {
         "response": answer.text,
-        "sources": told["citations"],
+        "sources": fields["citations"],
         "metadata": rest | {"request": fingerprint},
         "receipt_id": answer.receipt_id or None,
     }
 
 
 def receipt_columns(receipt: Receipt) -> dict[str, Any]:
-    """A receipt as its row."""
+    """The columns that hold a receipt."""
     created = datetime.fromisoformat(receipt.created)
     body = _RECEIPT.dump_python(receipt, mode="json")
-    checked_text("".join(_texts(body)), "answer")
+    validate_text("".join(_texts(body)), "answer")
     return {"receipt_id": receipt.receipt_id, "created_at": created, "body": body}
 
 
 def _texts(value: Any) -> Iterator[str]:
-    """Every text within a value."""
+    """Every string within a value."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, dict | list | tuple):
@@ -64,17 +64,19 @@ def _texts(value: Any) -> Iterator[str]:
 
 
 def as_receipt(body: Any, receipt_id: str) -> Receipt:
-    """A receipt, where this version can read it."""
+    """The receipt stored in a row."""
     try:
         return _RECEIPT.validate_python(body)
     except ValidationError:
-        raise ReceiptNotFound(f"The receipt {receipt_id!r} was kept by another version.", "Ask again.") from None
+        raise ReceiptNotFound(
+            f"The receipt {receipt_id!r} was stored by another version of Glossator.", "Ask the question again."
+        ) from None
 
 
 def as_session(row: Row[Any], now: datetime) -> Session:
-    """A session, as it is at this moment."""
+    """The session in a row, with its state at this moment."""
     state = SessionState(row.state)
-    last_active = row.last_active or row.created_at or LONG_AGO
+    last_active = row.last_active or row.created_at or UNKNOWN_TIME
     if state in (SessionState.CREATED, SessionState.ACTIVE) and last_active < now - INACTIVE_AFTER:
         state = SessionState.INACTIVE
     return Session(
@@ -85,24 +87,25 @@ def as_session(row: Row[Any], now: datetime) -> Session:
         context_mode=ContextMode(row.context_mode),
         active_filters=row.active_filters,
         message_count=row.message_count,
-        messages_left_out=max(0, row.message_count - MOST_MESSAGES),
+        messages_left_out=max(0, row.message_count - MAX_CONTEXT_MESSAGES),
     )
 
 
 def as_exchange(row: Row[Any], name: str, *, in_context: bool = True) -> Exchange:
-    """An exchange with its answer, exactly as it was shown."""
+    """The exchange in a row, with its answer exactly as it was shown."""
     sources = row.sources if isinstance(row.sources, list) else []
-    told = {"text": row.response, "citations": sources, "session_id": name, "stored": True}
+    fields = {"text": row.response, "citations": sources, "session_id": name, "stored": True}
     try:
-        answer = _ANSWER.validate_python((row.metadata or {}) | told)
+        answer = _ANSWER.validate_python((row.metadata or {}) | fields)
     except (ValidationError, TypeError):
-        cited = tuple(_foreign(number, source) for number, source in enumerate(sources, 1) if isinstance(source, dict))
-        answer = Answer(row.response, (), cited, False, Mode.FULL, 0.0, "", session_id=name, stored=True)
-    return Exchange(row.id, row.timestamp or row.created_at or LONG_AGO, row.query, answer, in_context)
+        numbered = enumerate(sources, 1)
+        citations = tuple(_legacy_citation(number, source) for number, source in numbered if isinstance(source, dict))
+        answer = Answer(row.response, (), citations, False, Mode.FULL, 0.0, "", session_id=name, stored=True)
+    return Exchange(row.id, row.timestamp or row.created_at or UNKNOWN_TIME, row.query, answer, in_context)
 
 
-def _foreign(number: int, source: dict[str, Any]) -> Citation:
-    """A source as another chat service wrote it, before it became this one."""
+def _legacy_citation(number: int, source: dict[str, Any]) -> Citation:
+    """A citation from a source that another chat service stored in these tables."""
     url, title, section, quote = (str(source.get(name) or "") for name in ("source_url", "title", "section", "snippet"))
     score, position = (source.get(name) for name in ("similarity_score", "chunk_position"))
     return Citation(
@@ -119,7 +122,7 @@ def _foreign(number: int, source: dict[str, Any]) -> Citation:
 
 
 def as_feedback(row: Row[Any]) -> Feedback:
-    """What a reader said, with the question that it is about."""
+    """The feedback in a row, with the question it is about."""
     return Feedback(
         row.receipt_id, Rating(row.rating), row.reason, row.text, row.created_at, row.question or "", row.name
     )

@@ -1,4 +1,4 @@
-"""The tables of the records: those of a chat service, and what conversations of all kinds need besides."""
+"""The tables of the record store; `sessions` and `conversations` extend those of an existing chat service."""
 
 from __future__ import annotations
 
@@ -28,27 +28,27 @@ from sqlalchemy.types import TypeDecorator, TypeEngine
 
 
 class UtcTime(TypeDecorator[datetime]):
-    """An aware moment in UTC: `timestamptz` on Postgres, text that sorts on SQLite."""
+    """A UTC time: `timestamptz` on Postgres, sortable text on SQLite."""
 
     impl = DateTime
     cache_ok = True
 
     def load_dialect_impl(self, dialect: Dialect) -> TypeEngine[Any]:
-        """What the column is in a database."""
+        """The column type in this database."""
         aware = dialect.name == "postgresql"
         return dialect.type_descriptor(DateTime(timezone=True) if aware else String(32))
 
     def process_bind_param(self, value: datetime | None, dialect: Dialect) -> Any:
-        """A naive moment is a mistake, not a time."""
+        """Store a time as UTC; a naive one is an error."""
         if value is None:
             return None
         if value.tzinfo is None:
-            raise ValueError("a time without a zone")
+            raise ValueError("a time without a time zone")
         value = value.astimezone(UTC)
         return value if dialect.name == "postgresql" else value.isoformat(" ", "microseconds")
 
     def process_result_value(self, value: Any, _dialect: Dialect) -> datetime | None:
-        """Back as UTC."""
+        """Read a time as UTC."""
         if value is None:
             return None
         moment = value if isinstance(value, datetime) else datetime.fromisoformat(value)

@@ -1,1 +1,1 @@
-"""A draft, as it streams in, becomes claims with their citations."""
+"""Splits a streamed draft into claims with their citations."""

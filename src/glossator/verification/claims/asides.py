@@ -1,4 +1,4 @@
-"""Sentences of a draft that say nothing about the book's subject: greetings, lead-ins, questions, closings."""
+"""Recognizes asides, sentences without a claim: greetings, lead-ins, questions to the reader, closings."""
 
 from __future__ import annotations
 
@@ -6,19 +6,19 @@ import re
 
 _MAX_LENGTH = 200
 _MAX_WORDS = 12
-_PAUSE = re.compile(r"[,;:،؛、，；：—]| [-–] ")
-_TURN = re.compile(
+_CLAUSE_BREAK = re.compile(r"[,;:،؛、，；：—]| [-–] ")
+_CONTRAST = re.compile(
     r"\b(?:but|however|although|though|whereas|while|yet|instead|because|aber|jedoch|sondern|pero|sino|aunque|porque"
     r"|لكن|ولكن|بل|لأن|لیکن|مگر|بلکہ|کیونکہ)\b|\band (?:it|the|they|he|she|this|that|there|we|you)\b"
 )
 
 
-def _any(*patterns: str) -> str:
+def _alternatives(*patterns: str) -> str:
     """A pattern of alternatives."""
     return f"(?:{'|'.join(patterns)})"
 
 
-_GREETING = _any(
+_GREETING = _alternatives(
     r"(?:hello|hi|hey|greetings)(?: there)?|good (?:morning|afternoon|evening|day)|welcome|you(?:'re| are) welcome",
     r"sure(?: thing)?|certainly|of course|absolutely|gladly|no problem|happy to help",
     r"(?:(?:that's|that is|this is|what) )?(?:an? )?(?:very )?(?:great|good|excellent|interesting) question",
@@ -38,7 +38,7 @@ _SOURCES = (
     r"(?:sources?|passages?|book|text|documents?|context|excerpts?|material)(?: (?:provided|given|available))?"
 )
 _INTRODUCTION = re.compile(
-    _any(
+    _alternatives(
         rf"(?:based on|according to) {_SOURCES}|in (?:summary|short|brief)|to (?:summari[sz]e|do (?:this|so|that))",
         r"zusammenfassend|kurz gesagt|laut den quellen|en resumen|según las fuentes",
         r"باختصار|وفقاً? للمصادر|وفقًا للمصادر|خلاصہ یہ ہے|مختصراً",
@@ -46,7 +46,7 @@ _INTRODUCTION = re.compile(
     + r"\s*(?:[,،:：]\s*|$)"
 )
 _LEAD_IN = re.compile(
-    _any(
+    _alternatives(
         r"(?:here(?:'s| is| are)|the following|these are|this is (?:how|what)|below|follow (?:these|the))\b",
         r"(?:the|its|their|some) (?:(?:main|key|basic|most important|essential|necessary) )?(?:points|steps|reasons"
         r"|parts|features|ideas|differences|examples|facts|topics) (?:are|include)(?: as follows)?$",
@@ -61,11 +61,11 @@ _LEAD_IN = re.compile(
     )
 )
 _QUESTION = re.compile(r"[?؟？]+[\"'”’»)\]]*$")
-_TO_READER = re.compile(
+_TO_THE_READER = re.compile(
     r"(?:would|do|did|are|could|can|shall|should|may) (?:you|i|we)\b|(?:möchten|wollen) sie\b|soll ich\b|¿quiere"
 )
 _CLOSINGS = re.compile(
-    _any(
+    _alternatives(
         r"i hope (?:this|that|it) (?:helps|is helpful|answers your question).*",
         r"(?:please )?(?:let me know (?:if|whether) |feel free to (?:ask|reach|contact|let)|ask (?:me )?if you ).*",
         r"if you (?:have|need|want) [^,]*,? (?:please )?(?:feel free|let me know|just ask|ask me|ask)\b.*",
@@ -78,14 +78,14 @@ _CLOSINGS = re.compile(
         r"(?:مزید )?سوال.*(?:پوچھیں|پوچھ سکتے).*|(?:مجھے|بلا جھجھک) .*(?:بتائیں|پوچھیں).*",
     )
 )
-_SAY = r"(?:say|mention|state|cover|discuss|specify|describe|explain|answer|address|tell|indicate)\b"
-_FACTS = (
+_SAY_VERBS = r"(?:say|mention|state|cover|discuss|specify|describe|explain|answer|address|tell|indicate)\b"
+_HAVE_FACTS = (
     r"(?:contain|include|provide|give|have|offer) (?:(?:any|enough|specific|further|more|detailed|an?|the) )*"
     r"(?:information|details?|answers?|explanation|data|evidence|mention|figures?)"
 )
-_SEARCHES = re.compile(
-    _any(
-        rf"{_SOURCES} (?:do(?:es)? not|don't|doesn't|did not|didn't) (?:{_SAY}|{_FACTS}).*",
+_NOT_FOUND = re.compile(
+    _alternatives(
+        rf"{_SOURCES} (?:do(?:es)? not|don't|doesn't|did not|didn't) (?:{_SAY_VERBS}|{_HAVE_FACTS}).*",
         r"i (?:could not|couldn't|cannot|can't|did not|didn't|(?:was|am) (?:unable|not able) to) (?:find|locate) .*",
         rf"(?:there is )?no (?:information|mention|answer)\b.*\bin {_SOURCES}",
         rf"(?:this|that|the answer) is not (?:mentioned|stated|covered|discussed|explained|said) in {_SOURCES}",
@@ -102,37 +102,37 @@ _SEARCHES = re.compile(
     )
 )
 _REGRET = re.compile(r"(?:unfortunately|(?:i'm|i am) sorry|sorry|leider|lamentablemente|للأسف|افسوس)[,،]? (?:but )?")
-# German sets a comma before every clause: one that only says what was looked for is no claim.
-_CLAUSE = re.compile(r", (?:wie|ob|was|wer|wann|wo|warum|welche\w*|wenn|falls)\b|^if you [^,]*,|^ich hoffe,")
+# German puts a comma before every clause; one that only says what was looked for is not a claim.
+_HARMLESS_CLAUSE = re.compile(r", (?:wie|ob|was|wer|wann|wo|warum|welche\w*|wenn|falls)\b|^if you [^,]*,|^ich hoffe,")
 
 
 def is_aside(text: str) -> bool:
-    """Whether a sentence claims nothing that a source could bear out; in doubt it does."""
-    said = " ".join(text.casefold().replace("’", "'").split())
-    if not said or len(said) > _MAX_LENGTH or any(character.isdigit() for character in said):
+    """Whether a sentence makes no claim that a source could support; in doubt it is a claim."""
+    sentence = " ".join(text.casefold().replace("’", "'").split())
+    if not sentence or len(sentence) > _MAX_LENGTH or any(character.isdigit() for character in sentence):
         return False
-    if _QUESTION.search(said):
-        return not _PAUSE.search(said) or _TO_READER.match(said) is not None
-    if said.endswith((":", "：")):
-        return _leads_in(said[:-1].rstrip())
-    said = said.rstrip(" .!…。！۔*_\"'”’)🙂😊👋")
-    return _GREETINGS.fullmatch(said) is not None or _is_about_the_answer(said)
+    if _QUESTION.search(sentence):
+        return not _CLAUSE_BREAK.search(sentence) or _TO_THE_READER.match(sentence) is not None
+    if sentence.endswith((":", "：")):
+        return _is_lead_in(sentence[:-1].rstrip())
+    sentence = sentence.rstrip(" .!…。！۔*_\"'”’)🙂😊👋")
+    return _GREETINGS.fullmatch(sentence) is not None or _is_about_the_answer(sentence)
 
 
-def _leads_in(said: str) -> bool:
-    """Whether words before a colon only announce what follows."""
-    introduction = _INTRODUCTION.match(said)
-    announced = said[introduction.end() :] if introduction else said
-    if len(said.split()) > _MAX_WORDS or _PAUSE.search(announced):
+def _is_lead_in(sentence: str) -> bool:
+    """Whether the words before a colon only introduce what follows."""
+    introduction = _INTRODUCTION.match(sentence)
+    announced = sentence[introduction.end() :] if introduction else sentence
+    if len(sentence.split()) > _MAX_WORDS or _CLAUSE_BREAK.search(announced):
         return False
     return not announced or bool(_LEAD_IN.match(announced) or _GREETINGS.fullmatch(announced))
 
 
-def _is_about_the_answer(said: str) -> bool:
-    """Whether a sentence closes the answer or says what the search did not find, and nothing more."""
-    regret = _REGRET.match(said)
-    said = said[regret.end() :] if regret else said
-    if not (_SEARCHES.fullmatch(said) or _CLOSINGS.fullmatch(said)):
+def _is_about_the_answer(sentence: str) -> bool:
+    """Whether a sentence only closes the answer or says that something was not found."""
+    regret = _REGRET.match(sentence)
+    sentence = sentence[regret.end() :] if regret else sentence
+    if not (_NOT_FOUND.fullmatch(sentence) or _CLOSINGS.fullmatch(sentence)):
         return False
-    said = _CLAUSE.sub(" ", said)
-    return not _PAUSE.search(said) and not _TURN.search(said)
+    sentence = _HARMLESS_CLAUSE.sub(" ", sentence)
+    return not _CLAUSE_BREAK.search(sentence) and not _CONTRAST.search(sentence)

@@ -1,4 +1,4 @@
-"""Citation marks in a draft, and what a reader reads of its Markdown."""
+"""Finds citation marks such as [1], [Source 2] and 【3】 in a draft."""
 
 from __future__ import annotations
 
@@ -7,19 +7,20 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import NamedTuple
 
-INVISIBLE = "\u00ad\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff\U000e0000-\U000e007f"
-"""Zero-width and bidi control characters, for use in a character class."""
+from glossator.core.text.characters import INVISIBLE, strip_invisible
+from glossator.verification.claims.inline import VERBATIM
 
 OPENERS = "[【［("
 MAX_CITATIONS = 50
-_HIGHEST = 10**6
-_REACH = 400
-"""No mark is longer: a bracket that nothing closes must not hold a draft back."""
+_MAX_NUMBER = 10**6
+_MAX_LENGTH = 400
+"""In characters. No mark is longer: an unclosed bracket must not delay the stream."""
 
-_SOURCES = "sources source src quellen quelle fuentes fuente المصادر المصدر مصادر مصدر الماخذ ماخذ مآخذ مأخذ".split()
-_ANDS = "and und y و اور".split()
-_SOURCE, _AND = "|".join(_SOURCES), "|".join(_ANDS)
-_DROPPED = re.compile(f"[{INVISIBLE}]")
+_SOURCE_WORDS = (
+    "sources source src quellen quelle fuentes fuente المصادر المصدر مصادر مصدر الماخذ ماخذ مآخذ مأخذ".split()
+)
+_AND_WORDS = "and und y و اور".split()
+_SOURCE, _AND = "|".join(_SOURCE_WORDS), "|".join(_AND_WORDS)
 _INSIDE = r"[^\[\]()【】［］\n]{1,200}"
 _MARK = re.compile(
     rf"[\[(][ \t{INVISIBLE}]*(?P<nest>(?:\[{_INSIDE}\][ \t,;{INVISIBLE}]*+)++)[\])]"
@@ -30,80 +31,70 @@ _UNNAMED = re.sub(r"\?P<\w+>", "?:", _ITEM)
 _ITEMS = re.compile(rf"{_UNNAMED}(?:\s*(?:[,;&،、]|\b(?:{_AND})\b)\s*{_UNNAMED})*")
 _NUMBERS = re.compile(_ITEM)
 _LETTERS = re.compile(r"[^\W\d_]+")
-_SIGNS = r"(?:[\w,;&،、:#.^†‑–—-]|[^\S\n])"
-_PARTIAL = re.compile(rf"[\[【［(]{_SIGNS}*|[\[(][ \t]*(?:\[{_SIGNS}*\][ \t,;]*)*(?:\[{_SIGNS}*)?")
+_ALLOWED = r"(?:[\w,;&،、:#.^†‑–—-]|[^\S\n])"
+_PARTIAL = re.compile(rf"[\[【［(]{_ALLOWED}*|[\[(][ \t]*(?:\[{_ALLOWED}*\][ \t,;]*)*(?:\[{_ALLOWED}*)?")
 
-_PRICE = r"\$\d[\d.,]*+[kKmMbBn]*+(?![\w\\^{$])"
-PRICE = re.compile(_PRICE)
-_VERBATIM = (
-    r"(?<!`)(?P<tick>`++)(?P<code>.+?)(?<!`)(?P=tick)(?!`)"
-    r"|\$\$(?P<display>.+?)\$\$"
-    r"|\\\[(?P<bracket>(?:[^\\]|\\[^\[\]])++)\\\]"
-    r"|\\\((?P<paren>(?:[^\\]|\\[^()])++)\\\)"
-    rf"|(?!{_PRICE})\$(?P<math>(?![\s.,;:!?)])[^$]++(?<=[^\s\\]))\$"
-    r"|!?\[(?P<label>[^\[\]\n]*+)\]\((?:<[^<>\n]*+>|[^\s()]*+(?:\([^\s()]*+\)[^\s()]*+)*+)(?:\s+[\"'][^\"'\n]*+[\"'])?\)"
-    r"|\\(?P<escape>[!-/:-@\[-`{-~])"
-)
-_CANDIDATE = re.compile(rf"{_VERBATIM}|(?P<opener>[\[【［(])(?=[\s{INVISIBLE}]*+\[?[\s{INVISIBLE}]*+[\w^])", re.DOTALL)
-_INLINE = re.compile(rf"{_VERBATIM}|(?P<emphasis>\*++|_++)|(?P<strike>~~)|(?P<line>\n[ \t>]*+)", re.DOTALL)
-_PROSE = re.compile(r"(?:^|[\s(\"'“‘«*—–-])(?:[^\W\d_]{2,}|\d[\d.,]*|_[^\W_][^_]*_)$")
-_GOES_ON = re.compile(r"[\w=(]|\.\w|\[(?!\s*\^?\d)")
+_CANDIDATE = re.compile(rf"{VERBATIM}|(?P<opener>[\[【［(])(?=[\s{INVISIBLE}]*+\[?[\s{INVISIBLE}]*+[\w^])", re.DOTALL)
+_PROSE_WORD = re.compile(r"(?:^|[\s(\"'“‘«*—–-])(?:[^\W\d_]{2,}|\d[\d.,]*|_[^\W_][^_]*_)$")
+_CODE_FOLLOWS = re.compile(r"[\w=(]|\.\w|\[(?!\s*\^?\d)")
 _JOIN = re.compile(rf"\s*[,;&،、–-]?\s*(?:{_AND})?\s*")
 _FULL_STOPS = tuple(".!?…")
 _WRAPPERS = (("**", "**"), ("*", "*"), ("_", "_"), ("<sup>", "</sup>"))
 
 
-class Mark(NamedTuple):
-    """A citation mark: where it begins and ends, and the source numbers it names."""
+class CitationMark(NamedTuple):
+    """A citation mark: its span and the source numbers it names."""
 
     start: int
     end: int
     numbers: tuple[int, ...]
 
 
-def match_mark(text: str, at: int) -> Mark | None:
-    """The citation mark that begins at a place; a link is none."""
-    found = _MARK.match(text, at, at + _REACH)
-    numbers = _read(found) if found else None
+def match_citation(text: str, at: int) -> CitationMark | None:
+    """The citation mark at a position; a link is not one."""
+    found = _MARK.match(text, at, at + _MAX_LENGTH)
+    numbers = _source_numbers(found) if found else None
     if found is None or numbers is None:
         return None
-    linked = not found["round"] and text.startswith("(", found.end()) and not match_mark(text, found.end())
-    return None if linked else Mark(at, found.end(), numbers)
+    linked = not found["round"] and text.startswith("(", found.end()) and not match_citation(text, found.end())
+    return None if linked else CitationMark(at, found.end(), numbers)
 
 
-def may_be_mark(text: str, at: int) -> bool:
-    """Whether it takes more text to know if a mark begins at a place."""
-    if len(text) - at >= 2 * _REACH or text[at] not in OPENERS:
+def may_be_citation(text: str, at: int) -> bool:
+    """Whether more text is needed to tell if a citation mark begins at a position."""
+    if len(text) - at >= 2 * _MAX_LENGTH or text[at] not in OPENERS:
         return False
     head = text[at:]
-    found = _MARK.match(head, 0, _REACH)
+    found = _MARK.match(head, 0, _MAX_LENGTH)
     if not found:
-        return len(head) < _REACH and _is_partial(head)
-    if _read(found) is None or found["round"]:
+        return len(head) < _MAX_LENGTH and _is_partial(head)
+    if _source_numbers(found) is None or found["round"]:
         return False
-    return found.end() == len(head) or (head[found.end()] == "(" and may_be_mark(head, found.end()))
+    return found.end() == len(head) or (head[found.end()] == "(" and may_be_citation(head, found.end()))
 
 
 def _is_partial(head: str) -> bool:
-    """Whether an unclosed bracket holds only what a mark may hold."""
-    head = _DROPPED.sub("", head).casefold().partition("†")[0]
-    known = all(any(word.startswith(letters) for word in _SOURCES + _ANDS) for letters in _LETTERS.findall(head))
+    """Whether an unclosed bracket contains only what a citation mark may contain."""
+    head = strip_invisible(head).casefold().partition("†")[0]
+    known = all(
+        any(word.startswith(letters) for word in _SOURCE_WORDS + _AND_WORDS) for letters in _LETTERS.findall(head)
+    )
     return known and _PARTIAL.fullmatch(head) is not None
 
 
-def _read(found: re.Match[str]) -> tuple[int, ...] | None:
-    """The numbers in a bracket, or None where it is no citation."""
+def _source_numbers(found: re.Match[str]) -> tuple[int, ...] | None:
+    """The source numbers in a bracket, or None if it is not a citation."""
     if found["nest"]:
-        parts = [_numbers(part[1:-1], "square") for part in re.findall(r"\[[^\]]*\]", found["nest"])]
+        parts = [_parse_numbers(part[1:-1], "square") for part in re.findall(r"\[[^\]]*\]", found["nest"])]
         return None if None in parts else tuple(number for part in parts for number in part or ())
     kind = found.lastgroup or ""
-    return _numbers(found[kind], kind)
+    return _parse_numbers(found[kind], kind)
 
 
 @lru_cache(1000)
-def _numbers(content: str, kind: str) -> tuple[int, ...] | None:
-    """The numbers of a bracket's content; a plain number that may be a year is none."""
-    content = _DROPPED.sub("", content).casefold().strip()
+def _parse_numbers(content: str, kind: str) -> tuple[int, ...] | None:
+    """The source numbers in the content of a bracket; a plain number that may be a year is not a citation."""
+    content = strip_invisible(content).casefold().strip()
     if kind == "lens":
         content = content.partition("†")[0].strip()
     if not _ITEMS.fullmatch(content):
@@ -113,51 +104,53 @@ def _numbers(content: str, kind: str) -> tuple[int, ...] | None:
     long = any(len(item[group] or "") > 3 for item in items for group in ("first", "last"))
     if not named and (kind == "round" or (long and kind == "square" and "^" not in content)):
         return None
-    return tuple(number for item in items for number in _range(item))[:MAX_CITATIONS]
+    return tuple(number for item in items for number in _expand_range(item))[:MAX_CITATIONS]
 
 
-def _range(item: re.Match[str]) -> Iterator[int]:
-    """The numbers of `3` or `3-5`; those that no source can have are left out."""
+def _expand_range(item: re.Match[str]) -> Iterator[int]:
+    """The numbers of `3` or `3-5`, without those that are too high for a source."""
     first = int(item["first"])
     last = int(item["last"] or first)
     numbers = range(first, min(last, first + MAX_CITATIONS) + 1) if first <= last else (first, last)
-    return (number for number in numbers if number <= _HIGHEST)
+    return (number for number in numbers if number <= _MAX_NUMBER)
 
 
-def take_marks(text: str) -> tuple[str, tuple[int, ...]]:
-    """The text without its citation marks, and the numbers they name."""
+def extract_citations(text: str) -> tuple[str, tuple[int, ...]]:
+    """The text without its citation marks, and the source numbers they name."""
     marks = list(_find_marks(text))
     if not marks:
         return text, ()
     numbers = dict.fromkeys(number for mark in marks for number in mark.numbers)
-    return _without(text, marks), tuple(numbers)[:MAX_CITATIONS]
+    return _remove_marks(text, marks), tuple(numbers)[:MAX_CITATIONS]
 
 
-def _find_marks(text: str) -> Iterator[Mark]:
-    """The marks outside of code, formulas and links."""
+def _find_marks(text: str) -> Iterator[CitationMark]:
+    """The citation marks outside of code, formulas and links."""
     end = 0
     for found in _CANDIDATE.finditer(text):
         if found.start() < end or not found["opener"]:
             continue
-        mark = match_mark(text, found.start())
+        mark = match_citation(text, found.start())
         if mark and not (mark.start != end and _is_index(text, mark)):
             end = mark.end
             yield mark
 
 
-def _is_index(text: str, mark: Mark) -> bool:
-    """Whether a bracket is code such as `x[1]`, and no mark behind a word of prose."""
+def _is_index(text: str, mark: CitationMark) -> bool:
+    """Whether a bracket is an index in code such as `x[1]`, rather than a citation after a word."""
     before = text[mark.start - 1 : mark.start]
     if before == "]":
         return True
     code = before == "_" or (before.isalnum() and (before.isascii() or before.isdigit()))
     if not code:
         return False
-    return not _PROSE.search(text[max(0, mark.start - 40) : mark.start]) or bool(_GOES_ON.match(text, mark.end))
+    return not _PROSE_WORD.search(text[max(0, mark.start - 40) : mark.start]) or bool(
+        _CODE_FOLLOWS.match(text, mark.end)
+    )
 
 
-def _without(text: str, marks: list[Mark]) -> str:
-    """The text with its marks cut out, and the white space and signs that only held them together."""
+def _remove_marks(text: str, marks: list[CitationMark]) -> str:
+    """The text without its citation marks and the white space and punctuation that joined them."""
     kept, at = [], 0
     for mark in marks:
         start, end = _widen(text, at, mark)
@@ -171,40 +164,10 @@ def _without(text: str, marks: list[Mark]) -> str:
     return "".join([*kept, text[at:]]).strip()
 
 
-def _widen(text: str, floor: int, mark: Mark) -> tuple[int, int]:
-    """A mark's span with the emphasis that stands around the mark alone."""
+def _widen(text: str, floor: int, mark: CitationMark) -> tuple[int, int]:
+    """The span of a mark, with emphasis that encloses only the mark."""
     for left, right in _WRAPPERS:
         start = mark.start - len(left)
         if start >= floor and text.startswith(left, start) and text.startswith(right, mark.end):
             return start, mark.end + len(right)
     return mark.start, mark.end
-
-
-def plain(body: str) -> str:
-    """What a reader reads of a stretch of Markdown, on one line."""
-    return " ".join(visible(_INLINE.sub(_read_inline, body)).split())
-
-
-def visible(text: str) -> str:
-    """The text without zero-width and bidi control characters."""
-    return _DROPPED.sub("", text)
-
-
-def _read_inline(found: re.Match[str]) -> str:
-    """What a reader sees of one piece of inline markup."""
-    kind = found.lastgroup or ""
-    if kind == "label":
-        return plain(found["label"])
-    if kind == "emphasis":
-        return _read_emphasis(found)
-    return {"strike": "", "line": " "}.get(kind, found[kind])
-
-
-def _read_emphasis(found: re.Match[str]) -> str:
-    """Nothing for a mark of emphasis; the sign itself in `2 * 3`, `2**3` and `snake_case`."""
-    start, end = found.span()
-    before, after = found.string[max(0, start - 1) : start], found.string[end : end + 1]
-    loose = not (before.strip() or after.strip())
-    word = found[0][0] == "_" or (before + after).isascii()
-    inside = word and before.isalnum() and after.isalnum()
-    return found[0] if loose or inside else ""

@@ -1,4 +1,4 @@
-"""What the beginning of a line says about the block it opens or goes on with, also while the line arrives."""
+"""Recognizes Markdown blocks by the start of a line, even while the line is incomplete."""
 
 from __future__ import annotations
 
@@ -6,55 +6,55 @@ import re
 from dataclasses import dataclass
 from enum import Enum, auto
 
+from glossator.core.text.characters import INVISIBLE
 from glossator.core.text.sentences import OTHER_STOPS, STOPS, WIDE_STOPS
-from glossator.verification.claims.citations import INVISIBLE
 
-_WHITE = " \t\r\x0b\x0c\x1c-\x1f\x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000"
-SPACE = _WHITE + INVISIBLE
-"""White space within a line, for use in a character class."""
+_WHITE_SPACE = " \t\r\x0b\x0c\x1c-\x1f\x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000"
+SPACES = _WHITE_SPACE + INVISIBLE
+"""White space and invisible characters within a line, for use in a character class."""
 
-_RULE = rf"([-*_=])(?:[{SPACE}]*\1){{2,}}[{SPACE}]*\n"
-_CHECKBOX = rf"(?:\[[ xX]\](?=[{_WHITE}\n]))?"
+_RULE = rf"([-*_=])(?:[{SPACES}]*\1){{2,}}[{SPACES}]*\n"
+_CHECKBOX = rf"(?:\[[ xX]\](?=[{_WHITE_SPACE}\n]))?"
 _STOPS = STOPS + WIDE_STOPS + OTHER_STOPS
 _TITLE = rf"(?:[^*\n{_STOPS}]|\.(?![\s*]))"
 
 
 def _prefix(number: str) -> re.Pattern[str]:
-    """Quotation and list marks at the start of a line."""
-    marker = rf"(?:[-*+•]|{number}[.)])(?=[{_WHITE}\n])"
-    return re.compile(rf"(?:[{SPACE}]*+(?:>|{marker}))*+[{SPACE}]*+{_CHECKBOX}[{SPACE}]*+")
+    """Block quote and list markers at the start of a line."""
+    marker = rf"(?:[-*+•]|{number}[.)])(?=[{_WHITE_SPACE}\n])"
+    return re.compile(rf"(?:[{SPACES}]*+(?:>|{marker}))*+[{SPACES}]*+{_CHECKBOX}[{SPACES}]*+")
 
 
-def _break(number: str) -> re.Pattern[str]:
-    """What ends the paragraph above it."""
-    marker = rf"(?:[-*+•]|#{{1,6}}|{number}[.)])[{_WHITE}\n]"
+def _paragraph_break(number: str) -> re.Pattern[str]:
+    """The start of a line that ends the paragraph above it."""
+    marker = rf"(?:[-*+•]|#{{1,6}}|{number}[.)])[{_WHITE_SPACE}\n]"
     return re.compile(rf"\n|>|\||{marker}|`{{3,}}[^`\n]*\n|~{{3,}}|{_RULE}")
 
 
-# A number other than 1 opens no list inside a paragraph: a line may begin with `40.` because it was wrapped there.
+# Inside a paragraph only `1.` starts a list: a line may begin with `40.` because the text was wrapped there.
 _PREFIXES = {True: _prefix("[0-9]{1,3}"), False: _prefix("1")}
-_BREAKS = {True: _break("[0-9]{1,3}"), False: _break("1")}
-_INDENT = {True: re.compile(rf"[{SPACE}>]*+"), False: re.compile(rf"[{SPACE}]*+")}
+_BREAKS = {True: _paragraph_break("[0-9]{1,3}"), False: _paragraph_break("1")}
+_INDENT = {True: re.compile(rf"[{SPACES}>]*+"), False: re.compile(rf"[{SPACES}]*+")}
 _FENCE = re.compile(r"(`{3,})[^`\n]*\n|(~{3,})[^\n]*\n")
-_HEADING = re.compile(rf"#{{1,6}}(?:[{_WHITE}]+|(?=\n))")
-_ROW = re.compile(rf"\|[{SPACE}]*")
-_BARE = re.compile(rf"{_RULE}|\n?\Z")
-_BOLD = re.compile(
-    rf"(?P<b>\*\*|__)(?=\S)(?:[0-9]{{1,3}}[.)][{SPACE}]*)?{_TITLE}{{1,120}}(?P=b):?[{SPACE}]*\n",
+_HEADING = re.compile(rf"#{{1,6}}(?:[{_WHITE_SPACE}]+|(?=\n))")
+_TABLE_ROW = re.compile(rf"\|[{SPACES}]*")
+_RULE_OR_BLANK = re.compile(rf"{_RULE}|\n?\Z")
+_BOLD_HEADING = re.compile(
+    rf"(?P<b>\*\*|__)(?=\S)(?:[0-9]{{1,3}}[.)][{SPACES}]*)?{_TITLE}{{1,120}}(?P=b):?[{SPACES}]*\n",
 )
-_UNSURE = re.compile(
-    rf"(?:[-*+•]|[0-9]{{1,3}}[.)]?|#{{1,6}}|`{{1,2}}|`{{3,}}[^`]*|~{{1,2}}|([-*_=])(?:[{SPACE}]*\1)*[{SPACE}]*)?"
+_PARTIAL_BREAK = re.compile(
+    rf"(?:[-*+•]|[0-9]{{1,3}}[.)]?|#{{1,6}}|`{{1,2}}|`{{3,}}[^`]*|~{{1,2}}|([-*_=])(?:[{SPACES}]*\1)*[{SPACES}]*)?"
 )
-_UNSURE_OPENING = re.compile(
-    rf"(?:\||#{{1,6}})[{SPACE}]*|~{{3,}}.*|\[[ xX]?\]?"
-    rf"|(?:\*\*|__)(?:[0-9]{{1,3}}[.)]?[{SPACE}]*)?{_TITLE}{{0,120}}(?:\*\*?:?[{SPACE}]*)?"
+_PARTIAL_START = re.compile(
+    rf"(?:\||#{{1,6}})[{SPACES}]*|~{{3,}}.*|\[[ xX]?\]?"
+    rf"|(?:\*\*|__)(?:[0-9]{{1,3}}[.)]?[{SPACES}]*)?{_TITLE}{{0,120}}(?:\*\*?:?[{SPACES}]*)?"
 )
-_SEPARATOR = re.compile(rf"[{SPACE}>]*\|?(?:[{SPACE}]*:?-+:?[{SPACE}]*\|)*(?:[{SPACE}]*:?-+:?[{SPACE}]*)?\n")
-_UNSURE_SEPARATOR = re.compile(rf"[{SPACE}>|:-]*")
+_DELIMITER_ROW = re.compile(rf"[{SPACES}>]*\|?(?:[{SPACES}]*:?-+:?[{SPACES}]*\|)*(?:[{SPACES}]*:?-+:?[{SPACES}]*)?\n")
+_PARTIAL_DELIMITER_ROW = re.compile(rf"[{SPACES}>|:-]*")
 
 
-class Unit(Enum):
-    """How far a piece goes: to the end of a sentence, of a line or of a code block."""
+class LineKind(Enum):
+    """What a line starts, and so how far its segment goes: to the end of a sentence, a line or a code block."""
 
     TEXT = auto()
     HEADING = auto()
@@ -64,43 +64,43 @@ class Unit(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Opening:
-    """What a line opens: `width` is its layout before the first word, `marks` its quotation and list marks."""
+class LineStart:
+    """The start of a line: `width` is the layout before its first word, `markers` its block quote and list markers."""
 
-    unit: Unit
+    kind: LineKind
     width: int
-    marks: str
+    markers: str
     fence: str = ""
 
 
-def read_opening(line: str, whole: bool, numbered: bool) -> Opening | None:
-    """What a line opens; None: the rest of it decides. `numbered`: any number may open a list item."""
+def parse_line_start(line: str, whole: bool, numbered: bool) -> LineStart | None:
+    """What a line starts; None if the rest of the line decides. `numbered`: any number may start a list item."""
     found = _PREFIXES[numbered].match(line)
-    marks = found[0] if found else ""
-    rest = line[len(marks) :]
-    if not whole and (_UNSURE.fullmatch(rest) or _UNSURE_OPENING.fullmatch(rest)):
+    markers = found[0] if found else ""
+    rest = line[len(markers) :]
+    if not whole and (_PARTIAL_BREAK.fullmatch(rest) or _PARTIAL_START.fullmatch(rest)):
         return None
     if fence := _FENCE.match(rest):
-        return Opening(Unit.CODE, len(marks), marks, fence[1] or fence[2])
-    if _BARE.match(rest):
-        return Opening(Unit.SPACE, len(line), marks)
-    for unit, pattern in ((Unit.HEADING, _HEADING), (Unit.ROW, _ROW)):
+        return LineStart(LineKind.CODE, len(markers), markers, fence[1] or fence[2])
+    if _RULE_OR_BLANK.match(rest):
+        return LineStart(LineKind.SPACE, len(line), markers)
+    for kind, pattern in ((LineKind.HEADING, _HEADING), (LineKind.ROW, _TABLE_ROW)):
         if layout := pattern.match(rest):
-            return Opening(unit, len(marks) + layout.end(), marks)
-    return Opening(Unit.HEADING if _BOLD.match(rest) else Unit.TEXT, len(marks), marks)
+            return LineStart(kind, len(markers) + layout.end(), markers)
+    return LineStart(LineKind.HEADING if _BOLD_HEADING.match(rest) else LineKind.TEXT, len(markers), markers)
 
 
-def breaks(line: str, whole: bool, numbered: bool, quoted: bool) -> bool | None:
-    """Whether a line ends the paragraph above it; None: the rest of the line decides."""
+def ends_paragraph(line: str, whole: bool, numbered: bool, quoted: bool) -> bool | None:
+    """Whether a line ends the paragraph above it; None if the rest of the line decides."""
     indent = _INDENT[quoted].match(line)
     rest = line[indent.end() if indent else 0 :]
     if _BREAKS[numbered].match(rest):
         return True
-    return None if not whole and _UNSURE.fullmatch(rest) else False
+    return None if not whole and _PARTIAL_BREAK.fullmatch(rest) else False
 
 
-def is_separator(line: str, whole: bool) -> bool | None:
-    """Whether a line is the one below a table's header; None: the rest of the line decides."""
+def is_delimiter_row(line: str, whole: bool) -> bool | None:
+    """Whether a line is the delimiter row of a table; None if the rest of the line decides."""
     if not whole:
-        return None if _UNSURE_SEPARATOR.fullmatch(line) else False
-    return "|" in line and "-" in line and _SEPARATOR.fullmatch(line) is not None
+        return None if _PARTIAL_DELIMITER_ROW.fullmatch(line) else False
+    return "|" in line and "-" in line and _DELIMITER_ROW.fullmatch(line) is not None

@@ -1,4 +1,4 @@
-"""One stretch of a draft as the checks want it: what it says, what it cites, and what would be shown of it."""
+"""A segment of a draft: its text, its citations and its layout."""
 
 from __future__ import annotations
 
@@ -6,24 +6,26 @@ import re
 from dataclasses import dataclass
 from enum import StrEnum
 
+from glossator.core.text.characters import strip_invisible
 from glossator.verification.claims.asides import is_aside
-from glossator.verification.claims.citations import plain, take_marks, visible
-from glossator.verification.claims.layout import SPACE, Unit, is_separator
+from glossator.verification.claims.citations import extract_citations
+from glossator.verification.claims.inline import plain_text
+from glossator.verification.claims.layout import SPACES, LineKind, is_delimiter_row
 
-_CELL = re.compile(r"(?<!\\)\|")
-_QUOTE = re.compile(r"^[ \t]*> ?", re.MULTILINE)
+_CELL_BORDER = re.compile(r"(?<!\\)\|")
+_QUOTE_MARKER = re.compile(r"^[ \t]*> ?", re.MULTILINE)
 _WORD = re.compile(r"[^\W_]")
-_LAYOUT = rf"[{SPACE}\n]*+"
-# These read a piece from its end, so that they need not be tried at every place in it.
-_TAILS = {
-    Unit.TEXT: re.compile(_LAYOUT),
-    Unit.HEADING: re.compile(rf"{_LAYOUT}(?:#++(?=[{SPACE}]){_LAYOUT})?"),
-    Unit.ROW: re.compile(rf"{_LAYOUT}(?:\|(?!\\){_LAYOUT})?"),
+_LAYOUT = rf"[{SPACES}\n]*+"
+# Matched against the reversed text, so that they are not tried at every position.
+_REVERSED_SUFFIXES = {
+    LineKind.TEXT: re.compile(_LAYOUT),
+    LineKind.HEADING: re.compile(rf"{_LAYOUT}(?:#++(?=[{SPACES}]){_LAYOUT})?"),
+    LineKind.ROW: re.compile(rf"{_LAYOUT}(?:\|(?!\\){_LAYOUT})?"),
 }
 
 
-class Kind(StrEnum):
-    """What a piece of a draft is."""
+class SegmentKind(StrEnum):
+    """What a segment of a draft is."""
 
     CLAIM = "claim"
     ASIDE = "aside"
@@ -33,50 +35,56 @@ class Kind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
-    """A stretch of a draft: `raw` is its own characters, `body` what would be shown, `text` what a reader reads."""
+class Segment:
+    """A segment of a draft.
+
+    `raw` is its exact text: `prefix` (layout), `body` (Markdown, here without citation marks), `suffix` (layout).
+    `text` is the body as a reader sees it.
+    """
 
     raw: str
     text: str
     citations: tuple[int, ...]
-    kind: Kind
-    lead: str
+    kind: SegmentKind
+    prefix: str
     body: str
-    tail: str
+    suffix: str
 
 
-def make_piece(unit: Unit, lead: str, rest: str, header: bool) -> Piece:
-    """The piece of a sentence, a heading or a table row; `header`: the row stands above a table's rule."""
-    raw = lead + rest
-    if unit is Unit.SPACE or (unit is Unit.ROW and is_separator(f"|{rest.rstrip()}\n", True)):
-        return Piece(raw, "", (), Kind.SPACE, raw, "", "")
-    core, tail = _part(unit, rest)
-    body, citations = take_marks(core)
-    text = plain(_CELL.sub(" ", body) if unit is Unit.ROW else body)
-    return Piece(raw, text, citations, _kind(unit, text, header), lead, body, tail)
+def make_segment(line: LineKind, prefix: str, rest: str, header: bool) -> Segment:
+    """The segment of a sentence, a heading or a table row; `header`: the row is above the delimiter row of a table."""
+    raw = prefix + rest
+    if line is LineKind.SPACE or (line is LineKind.ROW and is_delimiter_row(f"|{rest.rstrip()}\n", True)):
+        return Segment(raw, "", (), SegmentKind.SPACE, raw, "", "")
+    content, suffix = _split_suffix(line, rest)
+    body, citations = extract_citations(content)
+    text = plain_text(_CELL_BORDER.sub(" ", body) if line is LineKind.ROW else body)
+    return Segment(raw, text, citations, _segment_kind(line, text, header), prefix, body, suffix)
 
 
-def make_code(lead: str, block: str, below: str, code: str, quoted: bool) -> Piece:
-    """The piece of a code block, or of a part of one, with the marks below it; `code` is the block without fences."""
-    code = _QUOTE.sub("", code) if quoted else code
-    citations = take_marks(below)[1]
-    body, tail = _part(Unit.TEXT, block)
+def make_code_segment(prefix: str, block: str, below: str, code: str, quoted: bool) -> Segment:
+    """The segment of a code block or a part of one, with the citations below it; `code` is the block without fences."""
+    code = _QUOTE_MARKER.sub("", code) if quoted else code
+    citations = extract_citations(below)[1]
+    body, suffix = _split_suffix(LineKind.TEXT, block)
     if below:
-        tail = _part(Unit.TEXT, below)[1]
-    return Piece(lead + block + below, visible(code.rstrip("\n")), citations, Kind.CODE, lead, body, tail)
+        suffix = _split_suffix(LineKind.TEXT, below)[1]
+    return Segment(
+        prefix + block + below, strip_invisible(code.rstrip("\n")), citations, SegmentKind.CODE, prefix, body, suffix
+    )
 
 
-def _part(unit: Unit, rest: str) -> tuple[str, str]:
-    """What a piece says, and the layout that closes it."""
-    found = _TAILS[unit].match(rest[::-1])
+def _split_suffix(line: LineKind, rest: str) -> tuple[str, str]:
+    """A segment without the layout at its end, and that layout."""
+    found = _REVERSED_SUFFIXES[line].match(rest[::-1])
     end = len(rest) - (found.end() if found else 0)
     return rest[:end], rest[end:]
 
 
-def _kind(unit: Unit, text: str, header: bool) -> Kind:
-    """What a piece is; one without a word says nothing."""
+def _segment_kind(line: LineKind, text: str, header: bool) -> SegmentKind:
+    """The kind of a segment; one without a word is SPACE."""
     if not _WORD.search(text):
-        return Kind.SPACE
-    if unit is Unit.HEADING or header:
-        return Kind.HEADING
-    return Kind.ASIDE if unit is Unit.TEXT and is_aside(text) else Kind.CLAIM
+        return SegmentKind.SPACE
+    if line is LineKind.HEADING or header:
+        return SegmentKind.HEADING
+    return SegmentKind.ASIDE if line is LineKind.TEXT and is_aside(text) else SegmentKind.CLAIM

@@ -1,139 +1,141 @@
-"""A draft becomes pieces as it arrives: each sentence as soon as it is complete, with its own citations."""
+"""Splits a streamed draft into segments: each sentence as soon as it is complete, with its citations."""
 
 from __future__ import annotations
 
 import re
 
-from glossator.core.text.sentences import MAX_SENTENCE
+from glossator.core.text.sentences import MAX_SENTENCE_LENGTH
 from glossator.verification.claims.asides import is_aside
-from glossator.verification.claims.buffer import MAX_RUN, SPACES, Draft, More, known
-from glossator.verification.claims.layout import SPACE, Unit, is_separator, read_opening
-from glossator.verification.claims.scan import CodeBlock, Sentence
-from glossator.verification.claims.segments import Kind, Piece, make_code, make_piece
+from glossator.verification.claims.buffer import MAX_RUN, SPACE_RUN, DraftBuffer, NeedMoreText, require_known
+from glossator.verification.claims.layout import SPACES, LineKind, is_delimiter_row, parse_line_start
+from glossator.verification.claims.scan import CodeBlockScanner, SentenceScanner
+from glossator.verification.claims.segments import Segment, SegmentKind, make_code_segment, make_segment
 
-__all__ = ["Kind", "Piece", "Splitter", "is_aside", "split_claims"]
+__all__ = ["DraftSplitter", "Segment", "SegmentKind", "is_aside", "split_draft"]
 
-_BLANKS = re.compile(rf"(?:[{SPACE}]*+\n)*+")
-_QUOTES = re.compile(rf"[{SPACE}>]*+")
+_BLANKS = re.compile(rf"(?:[{SPACES}]*+\n)*+")
+_QUOTES = re.compile(rf"[{SPACES}>]*+")
 
 
-class Splitter:
-    """Takes a draft in chunks of any size and gives its pieces, each as soon as it is certain."""
+class DraftSplitter:
+    """Splits a draft that arrives in pieces of any size; returns each segment as soon as it is complete."""
 
     def __init__(self) -> None:
-        self._draft = Draft()
+        self._draft = DraftBuffer()
         self._start = self._body = 0
         self._line_start = True
         self._fence = ""
-        self._cut_unit = Unit.TEXT
-        self._unit: Unit | None = None
-        self._reader: Sentence | CodeBlock | None = None
+        self._cut_kind = LineKind.TEXT
+        self._line_kind: LineKind | None = None
+        self._scanner: SentenceScanner | CodeBlockScanner | None = None
 
-    def feed(self, text: str) -> list[Piece]:
-        """The pieces that this much more text completes."""
-        given = self._start
-        self._draft.text = self._draft.text[given:] + text
-        self._start, self._body = 0, self._body - given
-        if self._reader:
-            self._reader.shift(given)
+    def feed(self, text: str) -> list[Segment]:
+        """The segments that are complete with this text."""
+        removed = self._start
+        self._draft.text = self._draft.text[removed:] + text
+        self._start, self._body = 0, self._body - removed
+        if self._scanner:
+            self._scanner.shift(removed)
         return self._drain()
 
-    def finish(self) -> list[Piece]:
-        """The pieces that are left."""
-        self._draft.final = True
+    def finish(self) -> list[Segment]:
+        """The remaining segments, at the end of the draft."""
+        self._draft.complete = True
         return self._drain()
 
-    def _drain(self) -> list[Piece]:
-        """Every piece that is certain."""
-        pieces = []
+    def _drain(self) -> list[Segment]:
+        """Every segment that is complete."""
+        segments = []
         try:
             while self._start < len(self._draft.text):
-                pieces.append(self._next())
-        except More:
+                segments.append(self._next_segment())
+        except NeedMoreText:
             pass
-        return pieces
+        return segments
 
-    def _next(self) -> Piece:
-        """The next piece, when enough of the draft is there."""
-        unit = self._unit or self._open()
+    def _next_segment(self) -> Segment:
+        """The next segment; raises `NeedMoreText` if it is not complete."""
+        kind = self._line_kind or self._start_segment()
         header, draft = False, self._draft
-        if self._reader:
-            end = self._reader.end()
-        elif unit is Unit.SPACE:
-            end, draft.fresh = self._body, True
+        if self._scanner:
+            end = self._scanner.find_end()
+        elif kind is LineKind.SPACE:
+            end, draft.new_block = self._body, True
         else:
-            end, header = self._line_end(unit)
-        piece = self._piece(unit, end, header)
-        self._line_start = piece.raw.endswith("\n")
-        draft.cased = draft.cased or piece.raw != piece.raw.lower()
-        self._start, self._unit, self._reader = end, None, None
-        return piece
+            end, header = self._line_end(kind)
+        segment = self._make_segment(kind, end, header)
+        self._line_start = segment.raw.endswith("\n")
+        draft.has_uppercase = draft.has_uppercase or segment.raw != segment.raw.lower()
+        self._start, self._line_kind, self._scanner = end, None, None
+        return segment
 
-    def _piece(self, unit: Unit, end: int, header: bool) -> Piece:
-        """The piece that ends at a place."""
-        text, body, block = self._draft.text, self._body, self._reader
-        lead = text[self._start : body]
-        if not isinstance(block, CodeBlock):
-            return make_piece(unit, lead, text[body:end], header)
-        self._fence = self._fence if block.goes_on else ""
+    def _make_segment(self, kind: LineKind, end: int, header: bool) -> Segment:
+        """The segment that ends at a position."""
+        text, body, block = self._draft.text, self._body, self._scanner
+        prefix = text[self._start : body]
+        if not isinstance(block, CodeBlockScanner):
+            return make_segment(kind, prefix, text[body:end], header)
+        self._fence = self._fence if block.was_cut else ""
         code = text[block.code.start : block.code.end]
-        return make_code(lead, text[body : block.block], text[block.block : end], code, self._draft.quoted)
+        return make_code_segment(
+            prefix, text[body : block.block_end], text[block.block_end : end], code, self._draft.in_quote
+        )
 
-    def _open(self) -> Unit:
-        """Read the layout before a piece, and know what it opens."""
+    def _start_segment(self) -> LineKind:
+        """Read the layout before a segment and return what the segment is."""
         draft, start = self._draft, self._start
         if self._fence:
-            return self._enter(Unit.CODE, start, start)
+            return self._begin(LineKind.CODE, start, start)
         if not self._line_start:
-            at = draft.run(SPACES, start)
-            if draft.at(at) != "\n":
-                return self._enter(self._cut_unit, at, at)
+            at = draft.run_end(SPACE_RUN, start)
+            if draft.char_at(at) != "\n":
+                return self._begin(self._cut_kind, at, at)
         found = _BLANKS.match(draft.text, start, start + MAX_RUN)
         at = found.end() if found else start
         if at == start + MAX_RUN:
-            return self._enter(Unit.SPACE, at, at)
+            return self._begin(LineKind.SPACE, at, at)
         if draft.text.count("\n", start, at) + self._line_start > 1:
-            draft.fresh, draft.table = True, False
-        return self._open_line(at)
+            draft.new_block, draft.in_table = True, False
+        return self._start_line(at)
 
-    def _open_line(self, at: int) -> Unit:
-        """Read the layout of the line that a piece begins with."""
+    def _start_line(self, at: int) -> LineKind:
+        """Read the layout at the start of a line."""
         draft = self._draft
-        line, whole = draft.line(at)
-        opening = read_opening(line, whole, draft.fresh or draft.listed)
-        if opening is None:
-            raise More
-        marked = _QUOTES.fullmatch(opening.marks) is None
-        draft.listed = marked or (draft.listed and not draft.fresh)
-        draft.quoted = ">" in opening.marks or (draft.quoted and not draft.fresh)
-        draft.table = draft.table and opening.unit is Unit.ROW
-        draft.fresh, self._cut_unit, self._fence = False, Unit.TEXT, opening.fence
-        return self._enter(opening.unit, min(at + opening.width, len(draft.text)), at + len(line))
+        line, whole = draft.line_at(at)
+        parsed = parse_line_start(line, whole, draft.new_block or draft.in_list)
+        if parsed is None:
+            raise NeedMoreText
+        in_list = _QUOTES.fullmatch(parsed.markers) is None
+        draft.in_list = in_list or (draft.in_list and not draft.new_block)
+        draft.in_quote = ">" in parsed.markers or (draft.in_quote and not draft.new_block)
+        draft.in_table = draft.in_table and parsed.kind is LineKind.ROW
+        draft.new_block, self._cut_kind, self._fence = False, LineKind.TEXT, parsed.fence
+        return self._begin(parsed.kind, min(at + parsed.width, len(draft.text)), at + len(line))
 
-    def _enter(self, unit: Unit, body: int, inner: int) -> Unit:
-        """Note what a piece is and where its body begins; code begins with the line behind its fence, at `inner`."""
-        self._unit, self._body = unit, body
-        if unit is Unit.TEXT:
-            self._reader = Sentence(self._draft, body)
-        elif unit is Unit.CODE:
-            self._reader = CodeBlock(self._draft, self._fence, self._start, inner, self._line_start)
-        return unit
+    def _begin(self, kind: LineKind, body: int, code_start: int) -> LineKind:
+        """Begin a segment whose body starts at a position; code starts on the line after its fence, at `code_start`."""
+        self._line_kind, self._body = kind, body
+        if kind is LineKind.TEXT:
+            self._scanner = SentenceScanner(self._draft, body)
+        elif kind is LineKind.CODE:
+            self._scanner = CodeBlockScanner(self._draft, self._fence, self._start, code_start, self._line_start)
+        return kind
 
-    def _line_end(self, unit: Unit) -> tuple[int, bool]:
-        """The end of a heading or a table row, and whether the row is a table's header."""
+    def _line_end(self, kind: LineKind) -> tuple[int, bool]:
+        """The end of a heading or table row, and whether the row is the header of a table."""
         draft = self._draft
-        end = draft.text.find("\n", self._body, self._body + MAX_SENTENCE)
+        end = draft.text.find("\n", self._body, self._body + MAX_SENTENCE_LENGTH)
         if end < 0:
-            cut, self._cut_unit = draft.cut(self._body), unit
+            cut, self._cut_kind = draft.cut_point(self._body), kind
             return cut, False
-        opens_table = unit is Unit.ROW and not draft.table
-        header = opens_table and known(is_separator(*draft.line(end + 1)))
-        draft.table = unit is Unit.ROW
-        draft.fresh, self._cut_unit = True, Unit.TEXT
+        opens_table = kind is LineKind.ROW and not draft.in_table
+        header = opens_table and require_known(is_delimiter_row(*draft.line_at(end + 1)))
+        draft.in_table = kind is LineKind.ROW
+        draft.new_block, self._cut_kind = True, LineKind.TEXT
         return end + 1, header
 
 
-def split_claims(draft: str) -> list[Piece]:
-    """The pieces of a draft that is all there."""
-    splitter = Splitter()
+def split_draft(draft: str) -> list[Segment]:
+    """The segments of a complete draft."""
+    splitter = DraftSplitter()
     return [*splitter.feed(draft), *splitter.finish()]

@@ -1,1 +1,1 @@
-"""Where a claim is compared with a passage, and how they differ."""
+"""Compares a claim with the sentences of a passage that match it best, and finds the differences."""

@@ -1,89 +1,143 @@
-"""A claim's words beside the words of a place in the passages: which stands for which."""
+"""Aligns the words of a claim with the words of a passage, in order."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from glossator.verification.compare.similarity import SAME, Pair, align, alike
-from glossator.verification.compare.windows import Source, Window
-from glossator.verification.reading.lexicon import groups
-from glossator.verification.reading.tokenizer import Reading, Token
+from glossator.verification.compare.similarity import MIN_SIMILARITY, similarity
+from glossator.verification.compare.windows import TokenizedPassage, Window
+from glossator.verification.reading.lexicon import synonym_groups
+from glossator.verification.reading.tokenizer import Token, TokenizedText
+
+_SKIP_CLAIM, _SKIP_SOURCE = -0.45, -0.12
+_MAX_CELLS = 60_000
+"""Size of the alignment table; the end of a longer claim is ignored."""
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
-    """One difference: what the claim says and what stands in the source."""
+class AlignedPair:
+    """The indexes of a claim token and the source token it is aligned with; either may be missing."""
 
-    kind: str
-    claim: str
-    source: str = ""
-
-
-Part = tuple[dict[str, float], list[Finding]]
-"""What one kind of difference amounts to: features for the model, findings for the reader."""
+    claim: int | None
+    source: int | None
+    similarity: float
 
 
-class Beside:
-    """A claim's tokens, a window's tokens, and the alignment between them."""
+class Alignment:
+    """The tokens of a claim aligned with the tokens of a window."""
 
-    def __init__(self, claim: Reading, window: Window, sources: Sequence[Source]) -> None:
-        self.claim, self.window, self.sources = claim.tokens, window, sources
+    def __init__(self, claim: TokenizedText, window: Window, passages: Sequence[TokenizedPassage]) -> None:
+        self.claim, self.window, self.passages = claim.tokens, window, passages
         self.language = claim.language
-        self.text, self.source_text = claim.text, sources[window.source].reading.text
+        self._claim_text, self._source_text = claim.text, passages[window.passage].content.text
         self.pairs = align(self.claim, window.tokens)
-        self.partner = {p.claim: p for p in self.pairs if p.claim is not None}
-        self.taken = {p.source: p for p in self.pairs if p.source is not None and p.claim is not None}
-        self.here = {i: self._here(token) for i, token in enumerate(self.claim) if not self.matched(i)}
+        self.by_claim = {p.claim: p for p in self.pairs if p.claim is not None}
+        self.by_source = {p.source: p for p in self.pairs if p.source is not None and p.claim is not None}
+        self.elsewhere = {i: self._find_elsewhere(t) for i, t in enumerate(self.claim) if not self.is_matched(i)}
+        """For each unmatched token of the claim, where the window has it out of order; None if it does not."""
 
-    def matched(self, place: int) -> bool:
-        pair = self.partner.get(place)
-        return pair is not None and pair.source is not None and pair.likeness >= SAME
+    def is_matched(self, index: int) -> bool:
+        """Whether a token of the claim matches the source token it is aligned with."""
+        pair = self.by_claim.get(index)
+        return pair is not None and pair.source is not None and pair.similarity >= MIN_SIMILARITY
 
-    def source(self, pair: Pair) -> Token:
+    def is_source_unmatched(self, index: int) -> bool:
+        """Whether a token of the source matches no token of the claim."""
+        pair = self.by_source.get(index)
+        return pair is None or pair.similarity < MIN_SIMILARITY
+
+    def source_token(self, pair: AlignedPair) -> Token:
+        """The source token of a pair that has one."""
         return self.window.tokens[pair.source or 0]
 
-    def said(self, token: Token) -> str:
-        """The claim's own characters, with the unit of a number."""
-        return _characters(self.text, self.claim, token)
+    def source_index(self, index: int) -> int | None:
+        """Where a token of the claim is found in the source: aligned, or out of order."""
+        pair = self.by_claim.get(index)
+        if pair is not None and pair.source is not None and pair.similarity >= MIN_SIMILARITY:
+            return pair.source
+        return self.elsewhere.get(index)
 
-    def stood(self, token: Token) -> str:
-        """The source's own characters."""
-        return _characters(self.source_text, self.window.tokens, token)
+    def claim_text(self, token: Token) -> str:
+        """The exact text of a token of the claim."""
+        return _exact_text(self._claim_text, self.claim, token)
 
-    def source_free(self, place: int) -> bool:
-        """Whether no word of the claim stands for this word of the source."""
-        pair = self.taken.get(place)
-        return pair is None or pair.likeness < SAME
+    def source_text(self, token: Token) -> str:
+        """The exact text of a token of the source."""
+        return _exact_text(self._source_text, self.window.tokens, token)
 
-    def _here(self, token: Token) -> int | None:
-        """Where an unmatched word stands in the window after all; a place that nothing else has taken comes first."""
-        likely = ((alike(token, other), self.source_free(n), -n) for n, other in enumerate(self.window.tokens))
-        best = max((found for found in likely if found[0] >= SAME), key=lambda found: found[1:], default=None)
+    def _find_elsewhere(self, token: Token) -> int | None:
+        """The index of a matching token anywhere in the window; one that is still unmatched is preferred."""
+        likely = (
+            (similarity(token, other), self.is_source_unmatched(n), -n) for n, other in enumerate(self.window.tokens)
+        )
+        best = max((found for found in likely if found[0] >= MIN_SIMILARITY), key=lambda found: found[1:], default=None)
         return None if best is None else -best[2]
 
-    def place(self, at: int) -> int | None:
-        """Where a claim's word stands in the source: in its turn, or elsewhere."""
-        pair = self.partner.get(at)
-        if pair is not None and pair.source is not None and pair.likeness >= SAME:
-            return pair.source
-        return self.here.get(at)
 
-
-def stands(token: Token, sources: Sequence[Source]) -> bool:
-    """Whether any passage holds a word, a synonym of it, or the same quantity."""
+def occurs_in(token: Token, passages: Sequence[TokenizedPassage]) -> bool:
+    """Whether any passage has a word, a synonym of it, or the same quantity."""
     if token.quantity:
-        found = (other.quantity for source in sources for other in source.reading.tokens)
+        found = (other.quantity for passage in passages for other in passage.content.tokens)
         return any(quantity is not None and token.quantity.equals(quantity) for quantity in found)
-    kinds = groups().get(token.stem, frozenset())
-    return any(token.stem in source.everything or not kinds.isdisjoint(source.kinds) for source in sources)
+    groups = synonym_groups().get(token.stem, frozenset())
+    return any(token.stem in passage.all_stems or not groups.isdisjoint(passage.synonym_groups) for passage in passages)
 
 
-def _characters(text: str, tokens: Sequence[Token], token: Token) -> str:
-    """A word's own characters, with the unit of a number and the rest of a phrase."""
-    end, goes_on = token.end, "unit" if token.quantity else "part" if token.family else ""
-    for following in tokens[tokens.index(token) + 1 :] if goes_on else ():
-        if following.family != goes_on:
+def _exact_text(text: str, tokens: Sequence[Token], token: Token) -> str:
+    """The text of a token, with the unit of a number and the rest of a phrase."""
+    end, continued_by = token.end, "unit" if token.quantity else "part" if token.family else ""
+    for following in tokens[tokens.index(token) + 1 :] if continued_by else ():
+        if following.family != continued_by:
             break
         end = following.end
     return text[token.start : end]
+
+
+def align(claim: Sequence[Token], source: Sequence[Token]) -> list[AlignedPair]:
+    """The best alignment that keeps the order; source tokens before the first and after the last pair cost nothing."""
+    claim = claim[: max(1, _MAX_CELLS // max(1, len(source)))]
+    rows, columns = len(claim), len(source)
+    similarities = [[similarity(c, s) for s in source] for c in claim]
+    best = [0.0] * (columns + 1)
+    moves: list[bytearray] = []
+    for row in range(rows):
+        best, move = _fill_row(
+            best, similarities[row], _SKIP_CLAIM * (1.0 if claim[row].weight else 0.4), row == rows - 1
+        )
+        moves.append(move)
+    return _trace_back(moves, similarities, rows, columns)
+
+
+def _fill_row(above: list[float], similarities: list[float], skip: float, last: bool) -> tuple[list[float], bytearray]:
+    """One row of the table: scores and moves. A move is 0 for a pair, 1 to skip the claim token, 2 the source token."""
+    over = 0.0 if last else _SKIP_SOURCE
+    left = above[0] + skip
+    row, move = [left], bytearray(b"\x01")
+    for column, score in enumerate(similarities):
+        value, kind = above[column] + score, 0
+        if (down := above[column + 1] + skip) > value:
+            value, kind = down, 1
+        if (along := left + over) > value:
+            value, kind = along, 2
+        row.append(value)
+        move.append(kind)
+        left = value
+    return row, move
+
+
+def _trace_back(moves: list[bytearray], similarities: list[list[float]], row: int, column: int) -> list[AlignedPair]:
+    pairs: list[AlignedPair] = []
+    while row > 0:
+        kind = moves[row - 1][column]
+        if kind == 0:
+            row, column = row - 1, column - 1
+            pairs.append(AlignedPair(row, column, similarities[row][column]))
+        elif kind == 1:
+            row -= 1
+            pairs.append(AlignedPair(row, None, 0.0))
+        else:
+            column -= 1
+            pairs.append(AlignedPair(None, column, 0.0))
+    pairs += [AlignedPair(None, source, 0.0) for source in range(column - 1, -1, -1)]
+    return pairs[::-1]

@@ -1,80 +1,89 @@
-"""Changed words: numbers and units, negation, modality and quantifiers, opposites, one word in another's place."""
+"""Finds changed words: numbers, units, negation, modality, quantifiers, antonyms and replaced words."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from glossator.verification.compare.alignment import Beside, Finding, Part
-from glossator.verification.compare.similarity import Pair, clash
+from glossator.verification.compare.alignment import AlignedPair, Alignment
+from glossator.verification.compare.difference import CheckResult, Difference
+from glossator.verification.compare.similarity import are_incompatible
 from glossator.verification.reading.tokenizer import Token
 
-_FORBIDS = "prohibition"
-_MOST_OF = 0.6
-"""How much of a clause must be in the claim for a word that is missing from it to have been dropped."""
+_PROHIBITION = "prohibition"
+_MIN_CLAUSE_SHARE = 0.6
+"""Share of a clause that must be in the claim for a missing marker to count as dropped."""
 
-_BESIDE = 4
-"""Words between a mark and what it belongs to."""
+_MAX_DISTANCE = 4
+"""In words, between a marker and what it applies to."""
 
-_LEADING = frozenset({"ar"})
-"""Languages in which a negation stands right before what it negates."""
+_NEGATION_FIRST = frozenset({"ar"})
+"""Languages in which a negation comes right before what it negates."""
 _TO_BE = frozenset("یکن تکن یکون تکون کان کانت یکونوا".split())
 
-_REACH = 8
-"""Words on either side that belong to the clause of a mark."""
+_MAX_CLAUSE_DISTANCE = 8
+"""In words, on either side of a marker within its clause."""
 
 
-def numbers(b: Beside) -> Part:
+def check_numbers(alignment: Alignment) -> CheckResult:
+    """Numbers and units that differ from the source or are not in it."""
     conflict = unit = absent = swapped = 0
-    found: list[Finding] = []
-    for i, token in enumerate(b.claim):
-        if token.quantity is None or b.matched(i):
+    found: list[Difference] = []
+    for i, token in enumerate(alignment.claim):
+        if token.quantity is None or alignment.is_matched(i):
             continue
-        pair = b.partner[i] if i in b.partner else Pair(i, None, 0.0)
-        partner = b.source(pair) if pair.source is not None else None
+        pair = alignment.by_claim[i] if i in alignment.by_claim else AlignedPair(i, None, 0.0)
+        partner = alignment.source_token(pair) if pair.source is not None else None
         weak = token.quantity.values == (1.0,) and not (partner and partner.quantity)
-        if b.here.get(i) is not None:
-            swapped += partner is not None and partner.quantity is not None and b.source_free(pair.source or 0)
+        if alignment.elsewhere.get(i) is not None:
+            swapped += (
+                partner is not None and partner.quantity is not None and alignment.is_source_unmatched(pair.source or 0)
+            )
             continue
-        same = next((o for o in b.window.tokens if o.quantity and o.quantity.same_number(token.quantity)), None)
+        same = next((o for o in alignment.window.tokens if o.quantity and o.quantity.same_number(token.quantity)), None)
         if same is not None and same.quantity and same.quantity.unit and token.quantity.unit:
             unit += 1
-            found.append(Finding("unit", b.said(token), b.stood(same)))
+            found.append(Difference("unit", alignment.claim_text(token), alignment.source_text(same)))
         elif partner is not None and partner.quantity:
             conflict += 1
-            found.append(Finding("number", b.said(token), b.stood(partner)))
+            found.append(Difference("number", alignment.claim_text(token), alignment.source_text(partner)))
         elif not weak:
             absent += 1
-            found.append(Finding("number", b.said(token)))
+            found.append(Difference("number", alignment.claim_text(token)))
     return {"number": conflict, "unit": unit, "number_absent": absent, "number_swapped": swapped}, found
 
 
-def marks(b: Beside) -> Part:
+def check_markers(alignment: Alignment) -> CheckResult:
+    """Negation, modality and quantifiers that were added, dropped or changed."""
     features: dict[str, float] = {}
-    found: list[Finding] = []
+    found: list[Difference] = []
     for family in ("negation", "modality", "quantifier"):
         changed = [
-            (b.claim[p.claim], b.source(p))
-            for p in b.pairs
-            if p.claim is not None and p.source is not None and _conflict(b.claim[p.claim], b.source(p), family)
+            (alignment.claim[p.claim], alignment.source_token(p))
+            for p in alignment.pairs
+            if p.claim is not None
+            and p.source is not None
+            and _conflict(alignment.claim[p.claim], alignment.source_token(p), family)
         ]
-        answers = {i: _answer(b, i) for i, t in enumerate(b.claim) if t.family == family}
-        added = [b.claim[i] for i, place in answers.items() if place is None]
-        used = set(answers.values())
+        counterparts = {i: _find_counterpart(alignment, i) for i, t in enumerate(alignment.claim) if t.family == family}
+        added = [alignment.claim[i] for i, index in counterparts.items() if index is None]
+        used = set(counterparts.values())
         dropped = [
             t
-            for n, t in enumerate(b.window.tokens)
-            if t.family == family and n not in used and b.source_free(n) and _in_grammar(b, n)
+            for n, t in enumerate(alignment.window.tokens)
+            if t.family == family and n not in used and alignment.is_source_unmatched(n) and _was_dropped(alignment, n)
         ]
         features |= {
             f"{family}_changed": float(len(changed)),
             f"{family}_added": float(len(added)),
             f"{family}_dropped": float(len(dropped)),
         }
-        if family == "modality":  # "must never" forbids: with it a negation comes or goes
-            features["negation_added"] += sum(token.kind == _FORBIDS for token in added)
-            features["negation_dropped"] += sum(token.kind == _FORBIDS for token in dropped)
-        found += [Finding(family, b.said(one), b.stood(other)) for one, other in changed]
-        found += [Finding(family, b.said(t)) for t in added] + [Finding(family, "", b.stood(t)) for t in dropped]
+        if family == "modality":  # a prohibition ("must never") includes a negation
+            features["negation_added"] += sum(token.kind == _PROHIBITION for token in added)
+            features["negation_dropped"] += sum(token.kind == _PROHIBITION for token in dropped)
+        found += [Difference(family, alignment.claim_text(one), alignment.source_text(other)) for one, other in changed]
+        found += [Difference(family, alignment.claim_text(t)) for t in added] + [
+            Difference(family, "", alignment.source_text(t)) for t in dropped
+        ]
     return features, found
 
 
@@ -82,119 +91,141 @@ def _conflict(one: Token, other: Token, family: str) -> bool:
     return one.family == other.family == family and one.kind != other.kind
 
 
-def _answer(b: Beside, place: int) -> int | None:
-    """Where a mark of the claim has its like in the source: in its place, or free and near the same words."""
-    pair, token = b.partner.get(place), b.claim[place]
-    if token.family == "negation" and b.language in _LEADING:
-        agreeing = (n for n, t in enumerate(b.window.tokens) if t.family == "negation" and _agree(b, place, n))
-        negated = _negated(b.claim, place)
-        if (found := next(agreeing, None)) is not None or (negated and b.place(negated[0]) is not None):
+def _find_counterpart(alignment: Alignment, index: int) -> int | None:
+    """The source index of the same marker: aligned with it, or unmatched and near the same words."""
+    pair, token = alignment.by_claim.get(index), alignment.claim[index]
+    if token.family == "negation" and alignment.language in _NEGATION_FIRST:
+        agreeing = (
+            n
+            for n, t in enumerate(alignment.window.tokens)
+            if t.family == "negation" and _negate_the_same(alignment, index, n)
+        )
+        negated = _negated_indexes(alignment.claim, index)
+        if (found := next(agreeing, None)) is not None or (negated and alignment.source_index(negated[0]) is not None):
             return found
-    if pair is not None and pair.source is not None and b.source(pair).family == token.family:
+    if pair is not None and pair.source is not None and alignment.source_token(pair).family == token.family:
         return pair.source
-    near = _near(b, place)
+    near = _neighbour_indexes(alignment, index)
     likely = (
         n
-        for n, other in enumerate(b.window.tokens)
-        if other.family == token.family and other.kind == token.kind and b.source_free(n)
+        for n, other in enumerate(alignment.window.tokens)
+        if other.family == token.family and other.kind == token.kind and alignment.is_source_unmatched(n)
     )
-    if b.language not in _LEADING:
-        return next((n for n in likely if any(abs(n - at) <= _BESIDE for at in near)), None)
-    tokens = b.window.tokens
-    if token.family != "negation":  # "is forbidden" may stand before all that it forbids, or after it
+    if alignment.language not in _NEGATION_FIRST:
+        return next((n for n in likely if any(abs(n - at) <= _MAX_DISTANCE for at in near)), None)
+    tokens = alignment.window.tokens
+    if token.family != "negation":  # "is forbidden" may come before or after all that it forbids
         return next((n for n in likely if any(tokens[n].clause == tokens[at].clause for at in near)), None)
-    close = ((n, at) for n in likely for at in near if abs(n - at) <= _BESIDE)
+    close = ((n, at) for n in likely for at in near if abs(n - at) <= _MAX_DISTANCE)
     return next((n for n, at in close if tokens[n].clause == tokens[at].clause), None)
 
 
-def _agree(b: Beside, place: int, there: int) -> bool:
-    """Whether two negations negate the same: the next word, or (with "to be") a word of the rest of the clause."""
-    mine, theirs = _negated(b.claim, place), _negated(b.window.tokens, there)
-    places = [b.place(n) for n in mine]
-    return (bool(mine) and places[0] in theirs) or (bool(theirs) and theirs[0] in places)
+def _negate_the_same(alignment: Alignment, index: int, there: int) -> bool:
+    """Whether two negations negate the same: the next word, or with "to be" any later word of the clause."""
+    mine, theirs = _negated_indexes(alignment.claim, index), _negated_indexes(alignment.window.tokens, there)
+    indexes = [alignment.source_index(n) for n in mine]
+    return (bool(mine) and indexes[0] in theirs) or (bool(theirs) and theirs[0] in indexes)
 
 
-def _negated(tokens: Sequence[Token], place: int) -> list[int]:
-    """The words that carry meaning after a negation, as far as it reaches."""
-    following = tokens[place + 1].form if place + 1 < len(tokens) else ""
-    spans = tokens[place].form.startswith("لیس") or following in _TO_BE
-    ahead = range(place + 1, min(len(tokens), place + 1 + _REACH))
-    found = [n for n in ahead if tokens[n].weight and tokens[n].clause == tokens[place].clause]
+def _negated_indexes(tokens: Sequence[Token], index: int) -> list[int]:
+    """The content words that a negation applies to."""
+    following = tokens[index + 1].form if index + 1 < len(tokens) else ""
+    spans = tokens[index].form.startswith("لیس") or following in _TO_BE
+    ahead = range(index + 1, min(len(tokens), index + 1 + _MAX_CLAUSE_DISTANCE))
+    found = [n for n in ahead if tokens[n].weight and tokens[n].clause == tokens[index].clause]
     return found if spans else found[:1]
 
 
-def _near(b: Beside, place: int) -> list[int]:
-    """Where the neighbours of a claim's word stand in the source."""
+def _neighbour_indexes(alignment: Alignment, index: int) -> list[int]:
+    """The source indexes of the nearest content words on either side of a token of the claim."""
     found = []
     for step in (1, -1):
-        at = place + step
-        while 0 <= at < len(b.claim) and abs(at - place) <= _BESIDE + 1:
-            there = b.place(at)
-            if b.claim[at].weight and there is not None:
+        at = index + step
+        while 0 <= at < len(alignment.claim) and abs(at - index) <= _MAX_DISTANCE + 1:
+            there = alignment.source_index(at)
+            if alignment.claim[at].weight and there is not None:
                 found.append(there)
                 break
             at += step
     return found
 
 
-def _in_grammar(b: Beside, place: int) -> bool:
-    """Whether a mark of the source falls out alone: most of the words around it in its clause are in the claim."""
-    tokens = b.window.tokens
+def _was_dropped(alignment: Alignment, index: int) -> bool:
+    """Whether a marker of the source is missing alone: most words around it in its clause are in the claim."""
+    tokens = alignment.window.tokens
     near = [
         n
-        for n in range(max(0, place - _REACH), min(len(tokens), place + _REACH + 1))
-        if tokens[n].weight and tokens[n].clause == tokens[place].clause
+        for n in range(max(0, index - _MAX_CLAUSE_DISTANCE), min(len(tokens), index + _MAX_CLAUSE_DISTANCE + 1))
+        if tokens[n].weight and tokens[n].clause == tokens[index].clause
     ]
-    kept = [n for n in near if not b.source_free(n) or _opposed(b, n)]
-    return bool(near) and len(kept) >= _MOST_OF * len(near)
+    kept = [n for n in near if not alignment.is_source_unmatched(n) or _is_contradicted(alignment, n)]
+    return bool(near) and len(kept) >= _MIN_CLAUSE_SHARE * len(near)
 
 
-def _opposed(b: Beside, place: int) -> bool:
-    pair = b.taken.get(place)
-    return pair is not None and pair.claim is not None and clash(b.claim[pair.claim], b.window.tokens[place])
+def _is_contradicted(alignment: Alignment, index: int) -> bool:
+    pair = alignment.by_source.get(index)
+    return (
+        pair is not None
+        and pair.claim is not None
+        and are_incompatible(alignment.claim[pair.claim], alignment.window.tokens[index])
+    )
 
 
-def opposites(b: Beside) -> Part:
+def check_antonyms(alignment: Alignment) -> CheckResult:
+    """Words that exclude a word of the source."""
     found = [
-        Finding("opposite", b.said(b.claim[p.claim]), b.stood(b.source(p)))
-        for p in b.pairs
-        if p.claim is not None and p.source is not None and clash(b.claim[p.claim], b.source(p))
+        Difference(
+            "opposite", alignment.claim_text(alignment.claim[p.claim]), alignment.source_text(alignment.source_token(p))
+        )
+        for p in alignment.pairs
+        if p.claim is not None
+        and p.source is not None
+        and are_incompatible(alignment.claim[p.claim], alignment.source_token(p))
     ]
-    own = {token.stem for token in b.claim}
+    claim_stems = {token.stem for token in alignment.claim}
     loose = 0
-    for i in b.here:
-        token, pair = b.claim[i], b.partner.get(i)
-        if b.here[i] is not None or not token.weight or (pair and pair.source is not None and pair.likeness > 0):
+    for i in alignment.elsewhere:
+        token, pair = alignment.claim[i], alignment.by_claim.get(i)
+        if (
+            alignment.elsewhere[i] is not None
+            or not token.weight
+            or (pair and pair.source is not None and pair.similarity > 0)
+        ):
             continue
-        against = [t for n, t in enumerate(b.window.tokens) if b.source_free(n) and clash(token, t)]
-        if any(t.stem not in own for t in against):
+        excluded = [
+            t
+            for n, t in enumerate(alignment.window.tokens)
+            if alignment.is_source_unmatched(n) and are_incompatible(token, t)
+        ]
+        if any(t.stem not in claim_stems for t in excluded):
             loose += 1
-            found.append(Finding("opposite", b.said(token), b.stood(against[0])))
+            found.append(Difference("opposite", alignment.claim_text(token), alignment.source_text(excluded[0])))
     return {"opposite": float(len(found) - loose), "opposite_loose": float(loose)}, found
 
 
-def replaced(b: Beside) -> Part:
-    """Words in the place of others that mean something else."""
+def check_replaced(alignment: Alignment) -> CheckResult:
+    """Words aligned with a source word of another meaning."""
     foreign = near = known = names = 0
-    found: list[Finding] = []
-    own = {token.stem for token in b.claim}
-    for p in b.pairs:
-        if p.claim is None or p.source is None or not is_replaced(b, p):
+    found: list[Difference] = []
+    claim_stems = {token.stem for token in alignment.claim}
+    for p in alignment.pairs:
+        if p.claim is None or p.source is None or not is_replaced(alignment, p):
             continue
-        one, other = b.claim[p.claim], b.source(p)
-        if b.here.get(p.claim) is not None:
-            known += other.stem in own
-            near += other.stem not in own
+        one, other = alignment.claim[p.claim], alignment.source_token(p)
+        if alignment.elsewhere.get(p.claim) is not None:
+            known += other.stem in claim_stems
+            near += other.stem not in claim_stems
         else:
             foreign += 1
-            names += one.name or other.name
-        found.append(Finding("replaced", b.said(one), b.stood(other)))
+            names += one.is_name or other.is_name
+        found.append(Difference("replaced", alignment.claim_text(one), alignment.source_text(other)))
     features = {"replaced": foreign, "replaced_near": near, "replaced_known": known, "replaced_names": names}
     return {name: float(value) for name, value in features.items()}, found
 
 
-def is_replaced(b: Beside, pair: Pair) -> bool:
-    if pair.claim is None or pair.source is None or pair.likeness > 0:
+def is_replaced(alignment: Alignment, pair: AlignedPair) -> bool:
+    """Whether a pair aligns two content words of different meaning."""
+    if pair.claim is None or pair.source is None or pair.similarity > 0:
         return False
-    one, other = b.claim[pair.claim], b.source(pair)
+    one, other = alignment.claim[pair.claim], alignment.source_token(pair)
     return bool(one.weight and other.weight) and not (one.quantity or other.quantity)

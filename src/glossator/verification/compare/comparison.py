@@ -1,4 +1,4 @@
-"""What differs between a claim and the evidence it is laid beside: features for the model, findings for the reader."""
+"""Compares a claim with a window: features for the model, differences for the reader."""
 
 from __future__ import annotations
 
@@ -6,13 +6,20 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
-from glossator.verification.compare.alignment import Beside, Finding, Part, stands
-from glossator.verification.compare.changes import is_replaced, marks, numbers, opposites, replaced
-from glossator.verification.compare.order import exchange, spliced
-from glossator.verification.compare.windows import Source, Window
-from glossator.verification.reading.tokenizer import Reading
+from glossator.verification.compare.alignment import Alignment, occurs_in
+from glossator.verification.compare.changes import (
+    check_antonyms,
+    check_markers,
+    check_numbers,
+    check_replaced,
+    is_replaced,
+)
+from glossator.verification.compare.difference import CheckResult, Difference
+from glossator.verification.compare.order import check_exchange, count_spliced
+from glossator.verification.compare.windows import TokenizedPassage, Window
+from glossator.verification.reading.tokenizer import TokenizedText
 
-_SPEAKER = frozenset("i my me i'm i've we our you your ich mein yo mi أنا میں".split())
+_FIRST_PERSON = frozenset("i my me i'm i've we our you your ich mein yo mi أنا میں".split())
 CHANGES = tuple(
     """
     missing spliced number unit number_absent number_swapped opposite opposite_loose exchange voice moved replaced
@@ -20,74 +27,78 @@ CHANGES = tuple(
     modality_dropped quantifier_changed quantifier_added quantifier_dropped
     """.split()
 )
-"""Features of which none may be set when a claim is the source's own words."""
+"""Features that are all 0 if the claim has the words of the source."""
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """A claim beside one window: the numbers that judge it and the differences that explain it."""
+    """A claim compared with one window: features for the model and the differences that explain them."""
 
     window: Window
     features: dict[str, float]
-    findings: tuple[Finding, ...]
+    differences: tuple[Difference, ...]
     replaced: tuple[tuple[int, int], ...]
-    """Places of the claim's words that stand where the source has others, and the places of those."""
+    """Indexes of replaced words: of the claim token, and of the source token in its place."""
 
     @property
-    def clean(self) -> bool:
-        """Whether every word of the claim stands in the window, in order, with nothing changed."""
+    def is_identical(self) -> bool:
+        """Whether every word of the claim is in the window, in order and unchanged."""
         return self.features["aligned"] == 1 and not any(self.features[name] for name in CHANGES)
 
 
-def compare(claim: Reading, window: Window, sources: Sequence[Source]) -> Comparison:
-    """Lay a claim beside a window."""
-    beside = Beside(claim, window, sources)
+def compare(claim: TokenizedText, window: Window, passages: Sequence[TokenizedPassage]) -> Comparison:
+    """Compare a claim with a window."""
+    alignment = Alignment(claim, window, passages)
     features: dict[str, float] = {}
-    findings: list[Finding] = []
-    for part in (_coverage, numbers, marks, opposites, exchange, replaced):
-        values, found = part(beside)
+    differences: list[Difference] = []
+    for check in (_check_coverage, check_numbers, check_markers, check_antonyms, check_exchange, check_replaced):
+        values, found = check(alignment)
         features |= values
-        findings += found
-    features["first_person"] = float(sum(token.form in _SPEAKER for token in claim.tokens))
-    places = tuple((p.claim or 0, p.source or 0) for p in beside.pairs if is_replaced(beside, p))
-    return Comparison(window, features, tuple(findings), places)
+        differences += found
+    features["first_person"] = float(sum(token.form in _FIRST_PERSON for token in claim.tokens))
+    indexes = tuple((p.claim or 0, p.source or 0) for p in alignment.pairs if is_replaced(alignment, p))
+    return Comparison(window, features, tuple(differences), indexes)
 
 
-def _coverage(b: Beside) -> Part:
-    content = [i for i, token in enumerate(b.claim) if token.weight and not (token.quantity and token.weight < 1)]
-    total = sum(b.claim[i].weight for i in content) or 1.0
-    missing = [i for i in content if not b.matched(i) and b.here.get(i) is None]
-    absent = [i for i in missing if not stands(b.claim[i], b.sources)]
+def _check_coverage(alignment: Alignment) -> CheckResult:
+    content = [
+        i for i, token in enumerate(alignment.claim) if token.weight and not (token.quantity and token.weight < 1)
+    ]
+    total = sum(alignment.claim[i].weight for i in content) or 1.0
+    missing = [i for i in content if not alignment.is_matched(i) and alignment.elsewhere.get(i) is None]
+    absent = [i for i in missing if not occurs_in(alignment.claim[i], alignment.passages)]
 
-    def weigh(places: Sequence[int]) -> float:
-        return sum(b.claim[i].weight for i in places) / total
+    def weigh(indexes: Sequence[int]) -> float:
+        return sum(alignment.claim[i].weight for i in indexes) / total
 
-    words = [i for i in absent if not b.claim[i].quantity]
-    inserted = {i for i in missing if i not in b.partner or b.partner[i].source is None}
+    words = [i for i in absent if not alignment.claim[i].quantity]
+    inserted = {i for i in missing if i not in alignment.by_claim or alignment.by_claim[i].source is None}
     features = {
         "coverage": 1 - weigh(missing),
         "coverage_anywhere": 1 - weigh(absent),
-        "aligned": weigh([i for i in content if b.matched(i)]),
+        "aligned": weigh([i for i in content if alignment.is_matched(i)]),
         "missing": float(len(missing)),
         "absent": float(len(absent)),
-        "absent_names": float(sum(b.claim[i].name for i in absent)),
+        "absent_names": float(sum(alignment.claim[i].is_name for i in absent)),
         "longest_gap": float(_longest_run(content, set(missing))),
         "inserted": float(len(inserted)),
         "inserted_run": float(_longest_run(content, inserted)),
-        "reused": float(sum(_is_reused(b, i) for i in content)),
-        "longer": max(0.0, len(content) / max(1, sum(token.weight > 0 for token in b.window.tokens)) - 1),
-        "spliced": float(spliced(b, content)),
+        "reused": float(sum(_is_reused(alignment, i) for i in content)),
+        "longer": max(0.0, len(content) / max(1, sum(token.weight > 0 for token in alignment.window.tokens)) - 1),
+        "spliced": float(count_spliced(alignment, content)),
         "words": float(len(content)),
     }
-    found = [Finding("absent", ", ".join(b.said(b.claim[i]) for i in words[:6]))] if words else []
+    found = (
+        [Difference("absent", ", ".join(alignment.claim_text(alignment.claim[i]) for i in words[:6]))] if words else []
+    )
     return features, found
 
 
-def _is_reused(b: Beside, place: int) -> bool:
-    """Whether a word stands in the source only where another word of the claim has been matched already."""
-    there = b.here.get(place)
-    return there is not None and not b.source_free(there)
+def _is_reused(alignment: Alignment, index: int) -> bool:
+    """Whether the only match of a word in the source is already taken by another word of the claim."""
+    there = alignment.elsewhere.get(index)
+    return there is not None and not alignment.is_source_unmatched(there)
 
 
-def _longest_run(places: Sequence[int], wanted: set[int]) -> int:
-    return max((len(list(run)) for inside, run in groupby(places, key=wanted.__contains__) if inside), default=0)
+def _longest_run(indexes: Sequence[int], wanted: set[int]) -> int:
+    return max((len(list(run)) for inside, run in groupby(indexes, key=wanted.__contains__) if inside), default=0)

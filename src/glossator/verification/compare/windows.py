@@ -1,4 +1,4 @@
-"""Passages made ready once, so that each claim can be laid beside them quickly."""
+"""Tokenizes passages once, and finds the windows of sentences that match a claim best."""
 
 from __future__ import annotations
 
@@ -8,112 +8,119 @@ from itertools import pairwise
 
 from glossator.core.text.sentences import split_sentences
 from glossator.core.types import Span
-from glossator.verification.reading.lexicon import groups
-from glossator.verification.reading.tokenizer import Reading, Token, language_of, read
+from glossator.verification.reading.lexicon import synonym_groups
+from glossator.verification.reading.tokenizer import Token, TokenizedText, language_of, tokenize
 
-LONGEST = 3
-"""Sentences that one claim may draw on; more would let a claim be pieced together from anything."""
+MAX_WINDOW_SENTENCES = 3
+"""With longer windows a claim could be pieced together from unrelated sentences."""
 
-MOST_TEXT = 100_000
-"""Characters of one passage that are read."""
+MAX_WINDOWS = 2
+"""Windows that a claim is compared with."""
+
+MAX_PASSAGE_LENGTH = 100_000
+"""In characters. The rest of a longer passage is ignored."""
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
-    """One passage: its tokens, and each sentence's place among characters and tokens."""
+class TokenizedPassage:
+    """A passage with the character span, token span and content stems of each sentence."""
 
-    reading: Reading
+    content: TokenizedText
     sentences: tuple[Span, ...]
-    tokens: tuple[Span, ...]
+    token_spans: tuple[Span, ...]
     stems: tuple[frozenset[str], ...]
-    everything: frozenset[str]
-    kinds: frozenset[int]
+    all_stems: frozenset[str]
+    synonym_groups: frozenset[int]
 
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """Neighbouring sentences of one passage; `span` counts characters of the passage."""
+    """Adjacent sentences of one passage; `span` is in characters."""
 
-    source: int
+    passage: int
     first: int
     last: int
     span: Span
     tokens: tuple[Token, ...]
 
 
-def prepare(texts: Sequence[str]) -> tuple[Source, ...]:
-    """Read every passage."""
-    texts = [text[:MOST_TEXT] for text in texts]
+def tokenize_passages(texts: Sequence[str]) -> tuple[TokenizedPassage, ...]:
+    """Tokenize passages, in the language of the first few."""
+    texts = [text[:MAX_PASSAGE_LENGTH] for text in texts]
     language = language_of(" ".join(text[:1000] for text in texts[:4]))
-    return tuple(_source(text, language) for text in texts)
+    return tuple(_tokenize_passage(text, language) for text in texts)
 
 
-def _source(text: str, language: str) -> Source:
-    reading = read(text, language)
+def _tokenize_passage(text: str, language: str) -> TokenizedPassage:
+    content = tokenize(text, language)
     sentences = tuple(split_sentences(text))
-    places: list[Span] = []
+    token_spans: list[Span] = []
     at = 0
     for sentence in sentences:
         begin = at
-        while at < len(reading.tokens) and reading.tokens[at].start < sentence.end:
+        while at < len(content.tokens) and content.tokens[at].start < sentence.end:
             at += 1
-        places.append(Span(begin, at))
-    stems = tuple(frozenset(t.stem for t in reading.tokens[p.start : p.end] if t.weight) for p in places)
-    everything = frozenset(token.stem for token in reading.tokens)
-    known = groups()
-    kinds = frozenset(number for stem in everything for number in known.get(stem, ()))
-    return Source(reading, sentences, tuple(places), stems, everything, kinds)
+        token_spans.append(Span(begin, at))
+    stems = tuple(frozenset(t.stem for t in content.tokens[s.start : s.end] if t.weight) for s in token_spans)
+    all_stems = frozenset(token.stem for token in content.tokens)
+    known = synonym_groups()
+    groups = frozenset(number for stem in all_stems for number in known.get(stem, ()))
+    return TokenizedPassage(content, sentences, tuple(token_spans), stems, all_stems, groups)
 
 
-def windows(claim: Sequence[Token], sources: Sequence[Source], most: int = 2) -> list[Window]:
-    """The likeliest places of the evidence, best first."""
+def best_windows(
+    claim: Sequence[Token], passages: Sequence[TokenizedPassage], max_windows: int = MAX_WINDOWS
+) -> list[Window]:
+    """The windows most likely to support a claim, best first."""
     weights = {token.stem: token.weight for token in claim if token.weight}
-    pairs = {(a.stem, b.stem) for a, b in pairwise(claim)}
+    bigrams = {(a.stem, b.stem) for a, b in pairwise(claim)}
     ranked = sorted(
         (
-            (_score(stems, weights) + 0.3 * _pairs(source, number, pairs), -place, -number)
-            for place, source in enumerate(sources)
-            for number, stems in enumerate(source.stems)
+            (_overlap(stems, weights) + 0.3 * _shared_bigrams(passage, sentence, bigrams), -number, -sentence)
+            for number, passage in enumerate(passages)
+            for sentence, stems in enumerate(passage.stems)
         ),
         reverse=True,
-    )[: most + 2]
-    found: dict[tuple[int, int, int], Window] = {}
-    for score, place, number in ranked:
-        if found and (score < 0.75 * ranked[0][0] or len(found) == most):
+    )[: max_windows + 2]
+    found: list[Window] = []
+    for score, number, sentence in ranked:
+        if found and (score < 0.75 * ranked[0][0] or len(found) == max_windows):
             break
-        window = _grow(sources[-place], -place, -number, weights)
-        if not any(
-            w.source == window.source and w.first <= window.first and window.last <= w.last for w in found.values()
-        ):
-            found[window.source, window.first, window.last] = window
-    return list(found.values())
+        window = _extend(passages[-number], -number, -sentence, weights)
+        if not any(_contains(other, window) for other in found):
+            found.append(window)
+    return found
 
 
-def _score(stems: frozenset[str], weights: dict[str, float]) -> float:
+def _contains(outer: Window, inner: Window) -> bool:
+    return outer.passage == inner.passage and outer.first <= inner.first and inner.last <= outer.last
+
+
+def _overlap(stems: frozenset[str], weights: dict[str, float]) -> float:
     shared = stems & weights.keys()
     return sum(weights[stem] for stem in shared) - 0.01 * len(stems)
 
 
-def _pairs(source: Source, number: int, wanted: set[tuple[str, str]]) -> int:
-    place = source.tokens[number]
-    tokens = source.reading.tokens[place.start : place.end]
+def _shared_bigrams(passage: TokenizedPassage, sentence: int, wanted: set[tuple[str, str]]) -> int:
+    span = passage.token_spans[sentence]
+    tokens = passage.content.tokens[span.start : span.end]
     return len({(a.stem, b.stem) for a, b in pairwise(tokens)} & wanted)
 
 
-def _grow(source: Source, place: int, seed: int, weights: dict[str, float]) -> Window:
-    """Take in a neighbour as long as it says something of the claim that is not said yet."""
+def _extend(passage: TokenizedPassage, number: int, seed: int, weights: dict[str, float]) -> Window:
+    """Grow a window from a sentence, as long as a neighbour covers more of the claim."""
     first = last = seed
-    said = source.stems[seed] & weights.keys()
-    while last - first + 1 < LONGEST:
+    covered = passage.stems[seed] & weights.keys()
+    while last - first + 1 < MAX_WINDOW_SENTENCES:
         gains = {
-            n: sum(weights[s] for s in (source.stems[n] & weights.keys()) - said)
+            n: sum(weights[s] for s in (passage.stems[n] & weights.keys()) - covered)
             for n in (first - 1, last + 1)
-            if 0 <= n < len(source.stems)
+            if 0 <= n < len(passage.stems)
         }
         best = max(gains, key=lambda n: gains[n], default=None)
         if best is None or gains[best] < 1.0:
             break
-        said = said | (source.stems[best] & weights.keys())
+        covered = covered | (passage.stems[best] & weights.keys())
         first, last = min(first, best), max(last, best)
-    tokens = source.reading.tokens[source.tokens[first].start : source.tokens[last].end]
-    return Window(place, first, last, Span(source.sentences[first].start, source.sentences[last].end), tokens)
+    tokens = passage.content.tokens[passage.token_spans[first].start : passage.token_spans[last].end]
+    return Window(number, first, last, Span(passage.sentences[first].start, passage.sentences[last].end), tokens)

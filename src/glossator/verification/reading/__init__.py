@@ -1,1 +1,1 @@
-"""What words assert: quantities, negation, modality and quantifiers, in five languages."""
+"""Tokenizes text and labels quantities, negation, modality and quantifiers, in five languages."""

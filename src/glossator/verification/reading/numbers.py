@@ -1,4 +1,4 @@
-"""Numbers and units: one value however it is written."""
+"""Parses numbers and units, in digits or words, into comparable quantities."""
 
 from __future__ import annotations
 
@@ -8,40 +8,40 @@ import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from glossator.verification.reading.lexicon import Unit, Words, fold, units
+from glossator.verification.reading.lexicon import Lexicon, MeasurementUnit, fold, units
 
 NUMBER = (
     r"(?<![\d_.,A-Za-z\u00c0-\u024f\u0370-\u04ff])[-−–+]?\d+(?:[.,٫٬'’_]\d+)*"
     r"(?:[ \u00a0\u202f]\d{3}(?!\d))*(?:[eE][-+]?\d+(?![\w.]))?"
 )
-_GROUPS = re.compile(r"[1-9]\d{0,2}(?:([.,'’_ ])\d{3})(?:\1\d{3})*")
+_DIGIT_GROUPS = re.compile(r"[1-9]\d{0,2}(?:([.,'’_ ])\d{3})(?:\1\d{3})*")
 _UNIT = re.compile(
     r"[\s\u00a0\u202f\u2011-]?((?:[%°Ωµμ$€£¥₹‰٪]|[^\W\d_])[^\W\d_]*[²³]?"
     r"(?:(?:\s?[/·⋅*]\s?| )[^\W\d_°]+[²³]?(?:\^\d)?){0,2})"
 )
-_SMALLER = re.compile(r"(?:\s?[/·⋅*]\s?| )[^/·⋅* ]+$")
+_LAST_FACTOR = re.compile(r"(?:\s?[/·⋅*]\s?| )[^/·⋅* ]+$")
 _CURRENCY = re.compile(r"([$€£¥₹])\s?$")
-_TOLERANCE = 1e-6
-_LONGEST = 60
-"""Letters of a German number word."""
+_RELATIVE_TOLERANCE = 1e-6
+_MAX_NUMBER_WORD_LENGTH = 60
+"""A longer word is not parsed as a German number."""
 
 
 @dataclass(frozen=True, slots=True)
 class Quantity:
-    """The values that a number may stand for (1.000 is one or a thousand) and its unit, if it has one."""
+    """The values a number may have (1.000 is one or a thousand) and its unit, if any; `version` is set for 3.11.2."""
 
     values: tuple[float, ...]
-    unit: Unit | None = None
+    unit: MeasurementUnit | None = None
     version: str = ""
 
     def same_number(self, other: Quantity) -> bool:
-        """Whether both may stand for one value, whatever they measure."""
+        """Whether both may have the same value, whatever their units."""
         if self.version or other.version:
             return self.version == other.version
-        return any(math.isclose(a, b, rel_tol=_TOLERANCE) for a in self.values for b in other.values)
+        return any(math.isclose(a, b, rel_tol=_RELATIVE_TOLERANCE) for a in self.values for b in other.values)
 
     def equals(self, other: Quantity) -> bool:
-        """Whether both say the same; a number without a unit agrees with any unit."""
+        """Whether both are the same quantity; a number without a unit matches any unit."""
         if self.unit is None or other.unit is None:
             return self.same_number(other)
         if self.unit.dimension != other.unit.dimension:
@@ -50,19 +50,19 @@ class Quantity:
             [value * unit.factor for value in values]
             for values, unit in ((self.values, self.unit), (other.values, other.unit))
         )
-        return any(math.isclose(a, b, rel_tol=_TOLERANCE) for a in mine for b in theirs)
+        return any(math.isclose(a, b, rel_tol=_RELATIVE_TOLERANCE) for a in mine for b in theirs)
 
 
-def read_number(raw: str) -> Quantity:
-    """A number in digits of any script, with any separators."""
-    text = "".join(_plain(character) for character in raw)
+def parse_number(raw: str) -> Quantity:
+    """Parse a number in digits of any script, with any separators."""
+    text = "".join(_ascii_digit(character) for character in raw)
     sign = -1.0 if text[0] in "-−–" else 1.0
     text = text.lstrip("-−–+")
     if "e" in text.lower():
         plain = re.fullmatch(r"\d+(?:[.,]\d+)?[eE][-+]?\d+", text)
         return Quantity(_finite(sign * float(text.replace(",", ".")))) if plain else Quantity((), version=text)
     values: list[float] = []
-    if grouped := _GROUPS.fullmatch(text):
+    if grouped := _DIGIT_GROUPS.fullmatch(text):
         values.append(float(text.replace(grouped[1], "")))
     marks = [character for character in text if character in ".,"]
     if len(marks) <= 1 and not set(text) & set("'’_ "):
@@ -74,111 +74,114 @@ def read_number(raw: str) -> Quantity:
     return Quantity(_finite(*(sign * value for value in values)))
 
 
-def unit_after(text: str, end: int) -> tuple[Unit | None, int]:
-    """The unit that follows a number, and where it ends."""
+def unit_after(text: str, end: int) -> tuple[MeasurementUnit | None, int]:
+    """The unit after a number, and its end."""
     found = _UNIT.match(text, end)
     if not found:
         return None, end
     name = found[1]
     while name:
-        if unit := _unit(name):
+        if unit := _find_unit(name):
             return unit, found.start(1) + len(name)
-        shorter = _SMALLER.sub("", name)
+        shorter = _LAST_FACTOR.sub("", name)
         name = shorter if shorter != name else ""
     return None, end
 
 
-def unit_before(text: str, start: int) -> Unit | None:
-    """The currency that stands before a number."""
+def unit_before(text: str, start: int) -> MeasurementUnit | None:
+    """The currency sign before a number."""
     found = _CURRENCY.search(text, max(0, start - 3), start)
-    return _unit(found[1]) if found else None
+    return _find_unit(found[1]) if found else None
 
 
-def read_words(forms: Sequence[str], at: int, words: Words) -> tuple[float | None, int]:
-    """The number that words at a place say ("two hundred and five"), and how many words that takes."""
+def parse_number_words(forms: Sequence[str], at: int, lexicon: Lexicon) -> tuple[float | None, int]:
+    """The number spelled out at a position ("two hundred and five"), and how many words it takes."""
     total = current = 0.0
     last = math.inf
     place = at
     while place < len(forms):
-        form, joined = _joined(forms[place], words, place > at)
-        value = _word_value(form, words)
-        if value is not None and (_fits(value, last, joined) or _is_teen(form, last)):
-            current, last = current + value, _size(value)
-        elif value is None and form in words.scales:
-            scale = words.scales[form]
+        form, joined = _split_joiner(forms[place], lexicon, place > at)
+        value = _number_word_value(form, lexicon)
+        if value is not None and (_can_follow(value, last, joined) or _is_arabic_teen(form, last)):
+            current, last = current + value, _magnitude(value)
+        elif value is None and form in lexicon.scales:
+            scale = lexicon.scales[form]
             current, last = (current or 1.0) * scale, scale
             if scale >= 1000:
                 total, current = total + current, 0.0
-        elif not (form in words.joiners and place > at and _goes_on(forms, place, last, words)):
+        elif not (form in lexicon.joiners and place > at and _continues_number(forms, place, last, lexicon)):
             break
         place += 1
     return (total + current, place - at) if place > at else (None, 0)
 
 
-def read_ordinal(forms: Sequence[str], at: int, words: Words) -> tuple[float | None, int]:
-    """A third, or the third; Arabic says the fifth and the twentieth for the twenty-fifth."""
-    value = words.ordinals.get(forms[at])
+def parse_ordinal(forms: Sequence[str], at: int, lexicon: Lexicon) -> tuple[float | None, int]:
+    """A fraction ("a third") or an ordinal ("the third"), and how many words it takes.
+
+    Arabic spells "twenty-fifth" as "fifth and twentieth".
+    """
+    value = lexicon.ordinals.get(forms[at])
     if value is None:
-        return words.fractions.get(forms[at]), 1
+        return lexicon.fractions.get(forms[at]), 1
     following = forms[at + 1] if at + 1 < len(forms) else ""
-    tens = words.ordinals.get(following[1:], 0.0) if following[:1] in words.joiners else 0.0
+    tens = lexicon.ordinals.get(following[1:], 0.0) if following[:1] in lexicon.joiners else 0.0
     return (value + tens, 2) if value < 10 and tens >= 20 else (value, 1)
 
 
-def _joined(form: str, words: Words, inside: bool) -> tuple[str, bool]:
-    """Arabic writes "and" as part of the word: five and-twenty."""
+def _split_joiner(form: str, lexicon: Lexicon, inside: bool) -> tuple[str, bool]:
+    """Split "and" from a number word: Arabic writes it as a prefix ("five and-twenty")."""
     rest = form[1:]
-    if inside and form[:1] in words.joiners and (rest in words.numbers or rest in words.scales):
+    if inside and form[:1] in lexicon.joiners and (rest in lexicon.numbers or rest in lexicon.scales):
         return rest, True
     return form, False
 
 
-def _fits(value: float, last: float, joined: bool) -> bool:
-    """Whether a number can follow within the same number: a smaller one, or (in Arabic) tens after ones."""
+def _can_follow(value: float, last: float, joined: bool) -> bool:
+    """Whether a value can continue a number: it is smaller, or (in Arabic) it is tens after ones."""
     return value < last or (joined and last == 1 and 20 <= value < 100)
 
 
-def _is_teen(form: str, last: float) -> bool:
-    """Arabic says five-ten for fifteen."""
+def _is_arabic_teen(form: str, last: float) -> bool:
+    """Whether "ten" completes a teen: Arabic says "five-ten" for fifteen."""
     return last == 1 and form in ("عشر", "عشرة")
 
 
-def _size(value: float) -> float:
+def _magnitude(value: float) -> float:
     return 1.0 if value < 10 else 10.0 if value < 100 else 100.0
 
 
-def _goes_on(forms: Sequence[str], place: int, last: float, words: Words) -> bool:
-    """Whether a joining word stands inside a number ("and" in "two hundred and five", "und", "y")."""
+def _continues_number(forms: Sequence[str], place: int, last: float, lexicon: Lexicon) -> bool:
+    """Whether a conjunction is part of a number ("and" in "two hundred and five", "und", "y")."""
     following = forms[place + 1] if place + 1 < len(forms) else ""
-    value = _word_value(following, words)
+    value = _number_word_value(following, lexicon)
     return value is not None and value < last and 1 < last < math.inf
 
 
-def _word_value(form: str, words: Words) -> float | None:
-    if form in words.numbers:
-        return words.numbers[form]
-    if 8 < len(form) <= _LONGEST and any(scale in form for scale in ("hundert", "tausend")):
-        return _german(form, words)
+def _number_word_value(form: str, lexicon: Lexicon) -> float | None:
+    if form in lexicon.numbers:
+        return lexicon.numbers[form]
+    if 8 < len(form) <= _MAX_NUMBER_WORD_LENGTH and any(scale in form for scale in ("hundert", "tausend")):
+        return _parse_german(form, lexicon)
     return None
 
 
-def _german(form: str, words: Words) -> float | None:
-    """zweihundertfünfzig: German writes a number as one word."""
+def _parse_german(form: str, lexicon: Lexicon) -> float | None:
+    """Parse a German compound such as "zweihundertfünfzig"."""
     for name, scale in (("tausend", 1000.0), ("hundert", 100.0)):
         before, found, after = form.partition(name)
         if found:
-            left = _german(before, words) if before else 1.0
-            right = _german(after.removeprefix("und"), words) if after else 0.0
+            left = _parse_german(before, lexicon) if before else 1.0
+            right = _parse_german(after.removeprefix("und"), lexicon) if after else 0.0
             return None if left is None or right is None else left * scale + right
-    return words.numbers.get(form, 1.0 if form == "ein" else None)
+    return lexicon.numbers.get(form, 1.0 if form == "ein" else None)
 
 
-def _unit(name: str) -> Unit | None:
+def _find_unit(name: str) -> MeasurementUnit | None:
     known = units()
     return known.get(name) or known.get(re.sub(r"\s*([/·⋅*])\s*", r"\1", name)) or known.get(fold(name))
 
 
-def _plain(character: str) -> str:
+def _ascii_digit(character: str) -> str:
     if character in "٫٬\u00a0\u202f":
         return {"٫": ".", "٬": ","}.get(character, " ")
     digit = unicodedata.digit(character, None)

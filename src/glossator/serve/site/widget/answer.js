@@ -1,88 +1,88 @@
-/** One exchange as nodes: the question, the checked answer with its marks and cards, or what went wrong. */
+/** Renders one turn: the question, the checked answer with its citations, or an error. */
 import { markdown } from "./markdown.js";
-import { icon, make, safeUrl } from "./nodes.js";
-import { isThisPage, pointedAt, show } from "./page.js";
+import { create, iconButton, safeUrl } from "./nodes.js";
+import { isCurrentPage, scrollToText, textFragment } from "./page.js";
 
-const bar = (...children) => make("div.bar", {}, ...children);
-const note = (text) => make("p.note", {}, text);
-const placeOf = ({ title, section }) => (section && section !== title ? `${title} › ${section}` : title);
+const bar = (...children) => create("div.bar", {}, ...children);
+const note = (text) => create("p.note", {}, text);
+const sourceLabel = ({ title, section }) => (section && section !== title ? `${title} › ${section}` : title);
 
-/** The nodes of a turn; `chat` gives the words and the ways to go on. */
-export function exchange(turn, chat) {
-	const { say } = chat;
-	const { state, about = {}, text, question } = turn;
-	const chosen = about.mode === "selected_text";
-	const missing = chosen && about.abstained;
+/** The nodes of a turn; `chat` provides the texts and the actions. */
+export function turnNodes(turn, chat) {
+	const { t } = chat;
+	const { state, details = {}, text, question } = turn;
+	const fromSelection = details.mode === "selected_text";
+	const notInSelection = fromSelection && details.abstained;
 	return [
-		turn.selection && make("blockquote.quote", { dir: "auto" }, turn.selection.slice(0, 600)),
-		make("span.sight", {}, `${say("you")}: `),
-		make("div.question", { dir: "auto", part: "question" }, question),
-		state === "waiting" && bar(say("waiting"), make("button", { onclick: () => chat.drop(turn) }, say("cancel"))),
-		state === "asked" && !text && note(say("thinking")),
-		text && make("span.sight", {}, `${say("book")}: `),
-		about.degraded && make("p.label", { part: "degraded" }, say("degraded")),
-		chosen && make("p.label", {}, say(missing ? "notInSelection" : "fromSelection")),
-		missing
-			? bar(make("button", { onclick: () => chat.ask(question) }, say("wholeBook")))
-			: make("div", { part: "answer" }, markdown(text, marks(turn, chat), { name: say("copy"), done: say("copied") })),
-		about.low_confidence && note(say("lowConfidence")),
-		turn.trouble && trouble(turn, chat),
-		places(turn.sources, "sources", "ol", chat),
-		places(about.suggestions, "near", "ul", chat),
-		about.withheld > 0 && make("details.note", {}, make("summary", {}, say("withheld", about.withheld)), say("withheldWhy")),
-		about.stored === false && note(say("notStored")),
-		turn.rated && note(say("thanks")),
-		about.receipt_id && !about.abstained && !turn.rated && bar(...["up", "down"].map((rating) => icon(rating, say(rating), () => chat.rate(turn, rating)))),
+		turn.selection && create("blockquote.quote", { dir: "auto" }, turn.selection.slice(0, 600)),
+		create("span.visually-hidden", {}, `${t("you")}: `),
+		create("div.question", { dir: "auto", part: "question" }, question),
+		state === "waiting" && bar(t("waiting"), create("button", { onclick: () => chat.cancel(turn) }, t("cancel"))),
+		state === "asked" && !text && note(t("thinking")),
+		text && create("span.visually-hidden", {}, `${t("book")}: `),
+		details.degraded && create("p.label", { part: "degraded" }, t("degraded")),
+		fromSelection && create("p.label", {}, t(notInSelection ? "notInSelection" : "fromSelection")),
+		notInSelection
+			? bar(create("button", { onclick: () => chat.ask(question) }, t("wholeBook")))
+			: create("div", { part: "answer" }, markdown(text, citationMarks(turn, chat), { name: t("copy"), done: t("copied") })),
+		details.low_confidence && note(t("lowConfidence")),
+		turn.error && errorBox(turn, chat),
+		sourceList(turn.sources, "sources", "ol", chat),
+		sourceList(details.suggestions, "near", "ul", chat),
+		details.withheld > 0 && create("details.note", {}, create("summary", {}, t("withheld", details.withheld)), t("withheldWhy")),
+		details.stored === false && note(t("notStored")),
+		turn.rated && note(t("thanks")),
+		details.receipt_id && !details.abstained && !turn.rated && bar(...["up", "down"].map((rating) => iconButton(rating, t(rating), () => chat.rate(turn, rating)))),
 	].filter(Boolean);
 }
 
-/** A link to a source: in this page it scrolls there and lights up the words, elsewhere it opens. */
-function link(source, chat, kind, attributes, ...children) {
+/** A link to a source: on the current page it scrolls to the quoted words and highlights them. */
+function sourceLink(source, chat, kind, attributes, ...children) {
 	const url = source.url && safeUrl(source.url, chat.hasAttribute("local"));
 	const onclick = (event) => {
-		if (url && !isThisPage(url)) return chat.going(url.href);
-		if (!show(url ? pointedAt(url) : [source.quote], url?.hash.slice(1).split(":~:")[0])) return;
+		if (url && !isCurrentPage(url)) return chat.rememberTarget(url.href);
+		if (!scrollToText(url ? textFragment(url) : [source.quote], url?.hash.slice(1).split(":~:")[0])) return;
 		event.preventDefault();
-		chat.lookAtPage();
+		chat.revealPage();
 	};
-	if (!url) return make(source.quote ? `button.${kind}` : "span", { onclick, ...attributes }, ...children);
+	if (!url) return create(source.quote ? `button.${kind}` : "span", { onclick, ...attributes }, ...children);
 	const target = url.origin !== location.origin && "_blank";
-	return make(`a.${kind}`, { href: url.href, onclick, target, rel: "noopener", ...attributes }, ...children);
+	return create(`a.${kind}`, { href: url.href, onclick, target, rel: "noopener", ...attributes }, ...children);
 }
 
-function marks({ sources = [], about, state }, chat) {
+function citationMarks({ sources = [], details, state }, chat) {
 	const seen = {};
 	return (number) => {
 		const source = sources[number - 1];
-		if (!source) return state === "done" ? null : make("span.mark", {}, number);
+		if (!source) return state === "done" ? null : create("span.mark", {}, number);
 		const nth = (seen[number] = (seen[number] ?? -1) + 1);
-		const verdicts = (about?.verdicts ?? []).filter((verdict) => verdict.citations.includes(number));
-		const node = link(source, chat, "mark", { "aria-label": chat.say("source", number), part: "mark" }, number);
-		chat.giveCard(node, () => card(source, verdicts[nth] ?? verdicts[0], chat.say));
+		const verdicts = (details?.verdicts ?? []).filter((verdict) => verdict.citations.includes(number));
+		const node = sourceLink(source, chat, "mark", { "aria-label": chat.t("source", number), part: "mark" }, number);
+		chat.attachCard(node, () => cardNodes(source, verdicts[nth] ?? verdicts[0], chat.t));
 		return node;
 	};
 }
 
-function card(source, verdict, say) {
-	const score = source.similarity_score && say("score", Math.round(100 * source.similarity_score));
-	const checked = verdict && say(verdict.status === "supported" ? "supported" : "flagged");
-	return [make("strong", {}, placeOf(source)), make("q", { dir: "auto" }, source.quote), note([score, checked].filter(Boolean).join(" · "))];
+function cardNodes(source, verdict, t) {
+	const score = source.similarity_score && t("score", Math.round(100 * source.similarity_score));
+	const checked = verdict && t(verdict.status === "supported" ? "supported" : "flagged");
+	return [create("strong", {}, sourceLabel(source)), create("q", { dir: "auto" }, source.quote), note([score, checked].filter(Boolean).join(" · "))];
 }
 
-function places(found, name, kind, chat) {
-	if (!found?.[0]?.url) return null;
-	const items = found.map((place) => make("li", { dir: "auto" }, link(place, chat, "place", {}, placeOf(place)), place.quote && `: ${place.quote.slice(0, 60)}…`));
-	return make("details.sources", { open: true }, make("summary", {}, chat.say(name)), make(kind, {}, ...items));
+function sourceList(sources, name, kind, chat) {
+	if (!sources?.[0]?.url) return null;
+	const items = sources.map((source) => create("li", { dir: "auto" }, sourceLink(source, chat, "place", {}, sourceLabel(source)), source.quote && `: ${source.quote.slice(0, 60)}…`));
+	return create("details.sources", { open: true }, create("summary", {}, chat.t(name)), create(kind, {}, ...items));
 }
 
-function trouble(turn, chat) {
-	const again = make("button", { onclick: () => chat.retry(turn) });
-	const wait = () => {
-		const left = Math.ceil((turn.again - Date.now()) / 1000);
-		again.disabled = left > 0;
-		again.textContent = left > 0 ? chat.say("retryIn", left) : chat.say("retry");
-		if (left > 0) setTimeout(wait, 250);
+function errorBox(turn, chat) {
+	const button = create("button", { onclick: () => chat.retry(turn) });
+	const countDown = () => {
+		const left = Math.ceil((turn.retryAt - Date.now()) / 1000);
+		button.disabled = left > 0;
+		button.textContent = left > 0 ? chat.t("retryIn", left) : chat.t("retry");
+		if (left > 0) setTimeout(countDown, 250);
 	};
-	wait();
-	return make("div.trouble", { part: "trouble" }, make("p", {}, chat.say(turn.trouble.kind), ` ${turn.trouble.detail}`), bar(again));
+	countDown();
+	return create("div.trouble", { part: "trouble" }, create("p", {}, chat.t(turn.error.kind), ` ${turn.error.detail}`), bar(button));
 }

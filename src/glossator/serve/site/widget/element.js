@@ -1,58 +1,58 @@
-/** <glossator-chat>: ask the book from any page. docs/embed.md tells its attributes, variables and parts. */
-import { exchange } from "./answer.js";
-import { icon, make, safeUrl } from "./nodes.js";
-import { isThisPage, pointedAt, show, watchSelection } from "./page.js";
-import { ask, call, Trouble } from "./stream.js";
-import { strings, wordsOf } from "./strings.js";
-import { dress } from "./style.js";
+/** <glossator-chat>: ask the book from any page. docs/embed.md describes its attributes, variables and parts. */
+import { turnNodes } from "./answer.js";
+import { create, iconButton, safeUrl } from "./nodes.js";
+import { isCurrentPage, scrollToText, textFragment, watchSelection } from "./page.js";
+import { ask, call, RequestError } from "./stream.js";
+import { strings, translations } from "./strings.js";
+import { applyStyles } from "./style.js";
 
-/** Characters of a selection: what the server takes, and from where on one says something. */
-const LONGEST = 64_000;
-const SHORT = 20;
-/** Restored exchanges that are drawn without a pause. */
-const AT_ONCE = 5;
-/** Milliseconds in which a page is drawn, and within which the browser looks for the words that its address names. */
-const SETTLED = 700;
-const STOPPED = new Trouble("stopped");
+/** Characters of a selection: the server's limit, and the length below which a hint is shown. */
+const MAX_SELECTION = 64_000;
+const SHORT_SELECTION = 20;
+/** Restored turns that are drawn without yielding to the browser. */
+const RESTORE_BATCH = 5;
+/** By then a page is drawn, and the browser has searched it for the text fragment of its URL. */
+const PAGE_SETTLED_MS = 700;
+const STOPPED = new RequestError("stopped");
 
 class GlossatorChat extends HTMLElement {
 	static observedAttributes = ["title", "greeting", "lang", "accent", "position", "token"];
 	static strings = strings;
 	#turns = [];
 	#selection = "";
-	#offered = "";
+	#offeredText = "";
 	#session = "";
 	#title = "";
-	#stop;
-	#page;
-	#parts;
-	#follows = true;
+	#request;
+	#lifetime;
+	#nodes;
+	#followsEnd = true;
 
 	connectedCallback() {
-		this.#page = new AbortController();
-		this.#build();
-		watchSelection((found) => this.#offer(found), this.#page.signal);
-		this.#session = this.#keep("localStorage");
-		const going = this.#keep("sessionStorage");
-		const url = safeUrl(going);
-		if (going) this.#show(!this.#isSheet());
-		// On a page that is still being drawn the browser would find the words in the restored answer.
-		if (url && isThisPage(url)) setTimeout(() => (show(pointedAt(url)), this.#restore()), SETTLED);
+		this.#lifetime = new AbortController();
+		this.#render();
+		watchSelection((selection) => this.#offerSelection(selection), this.#lifetime.signal);
+		this.#session = this.#store("localStorage");
+		const stored = this.#store("sessionStorage"); // "open", or the URL of a source that the reader followed
+		const url = safeUrl(stored);
+		if (stored) this.#toggle(!this.#isFullScreen());
+		// While the page is being drawn, the browser would find the text fragment in the restored answer.
+		if (url && isCurrentPage(url)) setTimeout(() => (scrollToText(textFragment(url)), this.#restore()), PAGE_SETTLED_MS);
 		else this.#restore();
-		if (!document.fragmentDirective) show(pointedAt(location));
+		if (!document.fragmentDirective) scrollToText(textFragment(location));
 	}
 
 	disconnectedCallback() {
-		this.#page.abort();
-		this.#stop?.abort(STOPPED);
+		this.#lifetime.abort();
+		this.#request?.abort(STOPPED);
 	}
 
 	attributeChangedCallback(name, _, value) {
 		if (name === "title" && value) {
 			this.#title = value;
-			this.removeAttribute("title"); // or the browser shows it wherever the pointer rests
-		} else if (this.#parts && name === "token") this.#restore();
-		else if (this.#parts) this.#build();
+			this.removeAttribute("title"); // or the browser shows it as a tooltip everywhere
+		} else if (this.#nodes && name === "token") this.#restore();
+		else if (this.#nodes) this.#render();
 	}
 
 	get endpoint() {
@@ -61,63 +61,64 @@ class GlossatorChat extends HTMLElement {
 	}
 
 	open() {
-		this.#show(true);
-		if (this.#offered) this.#take();
-		this.#parts.field.focus();
+		this.#toggle(true);
+		if (this.#offeredText) this.#acceptOffer();
+		this.#nodes.field.focus();
 	}
 
 	close() {
-		this.#show(false);
-		this.#parts.launcher.focus();
+		this.#toggle(false);
+		this.#nodes.launcher.focus();
 	}
 
-	/** Ask; while an answer is written, a question waits for its turn. */
+	/** Ask a question; while another one is being answered, it waits. */
 	ask(question, selection = "") {
 		const turn = { question, selection, text: "", state: "waiting" };
 		this.#turns.push(turn);
-		this.#draw(turn);
-		this.#toEnd();
-		this.#next();
+		this.#renderTurn(turn);
+		this.#scrollToEnd();
+		this.#askNext();
 	}
 
 	retry(turn) {
-		Object.assign(turn, { text: "", state: "waiting", trouble: null, sources: undefined, about: undefined });
-		this.#draw(turn);
-		this.#next();
+		Object.assign(turn, { text: "", state: "waiting", error: null, sources: undefined, details: undefined });
+		this.#renderTurn(turn);
+		this.#askNext();
 	}
 
-	drop(turn) {
+	cancel(turn) {
 		this.#turns = this.#turns.filter((other) => other !== turn);
-		this.#change(() => turn.node.remove());
+		this.#update(() => turn.node.remove());
 	}
 
 	async rate(turn, rating) {
-		const body = { receipt_id: turn.about.receipt_id, rating, session_id: this.#session || null };
-		turn.rated = await call(this, "feedback", { method: "POST", body }).catch((error) => this.#notice(error.kind));
-		this.#draw(turn);
+		const body = { receipt_id: turn.details.receipt_id, rating, session_id: this.#session || null };
+		turn.rated = await call(this, "feedback", { method: "POST", body }).catch((error) => this.#showNotice(error.kind));
+		this.#renderTurn(turn);
 	}
 
-	/** The reader goes to another page, which is to show the words. */
-	going(href) {
-		this.#keep("sessionStorage", href);
+	/** Remember the source that the reader follows to another page: that page highlights it. */
+	rememberTarget(href) {
+		this.#store("sessionStorage", href);
 	}
 
-	/** The reader goes to the page: out of its way. */
-	lookAtPage() {
-		this.#parts.card.hidden = true;
-		if (this.#isSheet()) this.#show(false);
+	/** Uncover the page when the reader follows a source on it. */
+	revealPage() {
+		this.#nodes.card.hidden = true;
+		if (this.#isFullScreen()) this.#toggle(false);
 	}
 
-	giveCard(node, content) {
-		const { card } = this.#parts;
+	/** Show a card with `content()` while the pointer or the focus is on a node. */
+	attachCard(node, content) {
+		const { card } = this.#nodes;
 		const open = () => {
 			card.replaceChildren(...content());
 			card.hidden = false;
 			card.onclick = () => node.click();
 			card.onmouseleave = close;
-			const at = node.getBoundingClientRect();
-			const above = at.top - card.offsetHeight;
-			this.#place(card, Math.min(at.left, innerWidth - card.offsetWidth - 8), above > 8 ? above : at.bottom);
+			const box = node.getBoundingClientRect();
+			const above = box.top - card.offsetHeight;
+			this.#place(card, Math.min(box.left, innerWidth - card.offsetWidth - 8), above > 8 ? above : box.bottom);
 		};
 		const close = (event) => (card.hidden = !card.contains(event.relatedTarget));
 		node.setAttribute("aria-describedby", "card");
@@ -132,59 +133,59 @@ class GlossatorChat extends HTMLElement {
 		node.style.top = `${top}px`;
 	}
 
-	#isSheet() {
+	#isFullScreen() {
 		return matchMedia("(max-width: 767px)").matches;
 	}
 
-	#show(open) {
-		const { panel, launcher, card } = this.#parts;
+	#toggle(open) {
+		const { panel, launcher, card } = this.#nodes;
 		panel.hidden = !open;
 		this.toggleAttribute("open", open);
 		launcher.hidden = open;
 		card.hidden = true;
-		this.#keep("sessionStorage", open ? "open" : "");
-		this.#toEnd();
+		this.#store("sessionStorage", open ? "open" : "");
+		this.#scrollToEnd();
 	}
 
-	async #next() {
+	async #askNext() {
 		const turn = this.#turns.find((one) => one.state === "waiting");
-		if (this.#stop || !turn) return;
-		const stop = (this.#stop = new AbortController());
+		if (this.#request || !turn) return;
+		const controller = (this.#request = new AbortController());
 		turn.state = "asked";
-		this.#draw(turn);
+		this.#renderTurn(turn);
 		const body = { query: turn.question, selected_text: turn.selection || null, session_id: this.#session || null };
 		try {
-			await ask(this, body, stop.signal, (kind, data) => this.#hear(turn, kind, data));
+			await ask(this, body, controller.signal, (kind, data) => this.#handleEvent(turn, kind, data));
 			turn.state = "done";
 		} catch (error) {
 			turn.state = "failed";
-			turn.trouble = error.kind ? error : new Trouble("failed");
-			turn.again = Date.now() + 1000 * turn.trouble.seconds;
-			this.#parts.live.textContent = this.say(turn.trouble.kind);
+			turn.error = error.kind ? error : new RequestError("failed");
+			turn.retryAt = Date.now() + 1000 * turn.error.seconds;
+			this.#nodes.live.textContent = this.t(turn.error.kind);
 		}
-		this.#stop = null;
-		this.#draw(turn);
-		this.#next();
+		this.#request = null;
+		this.#renderTurn(turn);
+		this.#askNext();
 	}
 
-	#hear(turn, kind, { delta, sources, metadata }) {
+	#handleEvent(turn, kind, { delta, sources, metadata }) {
 		if (kind === "delta" && delta?.trim) {
 			turn.text += delta;
-			this.#parts.live.textContent = delta;
+			this.#nodes.live.textContent = delta;
 		} else if (kind === "sources") {
-			Object.assign(turn, told(sources, metadata));
-			this.#remember(metadata.session_id ?? this.#session);
+			Object.assign(turn, answerDetails(sources, metadata));
+			this.#setSession(metadata.session_id ?? this.#session);
 		} else return;
-		this.#draw(turn);
+		this.#renderTurn(turn);
 	}
 
-	#remember(session) {
+	#setSession(session) {
 		this.#session = session;
-		if (this.#keep("localStorage", session) === null) this.#notice("noStorage");
+		if (this.#store("localStorage", session) === null) this.#showNotice("noStorage");
 	}
 
-	/** What the browser keeps for this book; null where it keeps nothing. */
-	#keep(kind, value) {
+	/** Read, set or (with an empty value) remove what the browser stores for this book; null if it stores nothing. */
+	#store(kind, value) {
 		try {
 			if (value) window[kind].setItem(`glossator:${this.endpoint}`, value);
 			else if (value === "") window[kind].removeItem(`glossator:${this.endpoint}`);
@@ -201,159 +202,159 @@ class GlossatorChat extends HTMLElement {
 			const { entries } = await (await call(this, `history/${encodeURIComponent(session)}?details=true`)).json();
 			for (const [at, { query, response, sources, metadata }] of entries.entries()) {
 				if (session !== this.#session) return;
-				const turn = { question: query, text: response, state: "done", ...told(sources, metadata) };
+				const turn = { question: query, text: response, state: "done", ...answerDetails(sources, metadata) };
 				this.#turns.splice(at, 0, turn);
-				this.#draw(turn, this.#turns[at + 1]?.node);
-				if (at % AT_ONCE === 0) await new Promise((resolve) => setTimeout(resolve));
+				this.#renderTurn(turn, this.#turns[at + 1]?.node);
+				if (at % RESTORE_BATCH === 0) await new Promise((resolve) => setTimeout(resolve));
 			}
-			this.#toEnd();
+			this.#scrollToEnd();
 		} catch (error) {
-			if (error.kind === "refused") this.#remember("");
+			if (error.kind === "refused") this.#setSession("");
 		}
 	}
 
-	#fresh() {
-		this.#stop?.abort(STOPPED);
+	#startAgain() {
+		this.#request?.abort(STOPPED);
 		this.#turns = [];
-		this.#remember("");
-		this.#build();
+		this.#setSession("");
+		this.#render();
 		this.open();
 	}
 
-	#delete() {
+	#askToDelete() {
 		const session = this.#session;
-		const { notices } = this.#parts;
-		const sure = async () => {
-			this.#fresh();
-			const gone = session ? call(this, `agent/session/${encodeURIComponent(session)}`, { method: "DELETE" }) : Promise.resolve();
-			const failed = await gone.then(() => "", (error) => error.kind.replace("refused", ""));
-			this.#notice(failed || "deleted");
+		const { notices } = this.#nodes;
+		const confirm = async () => {
+			this.#startAgain();
+			const deletion = session ? call(this, `agent/session/${encodeURIComponent(session)}`, { method: "DELETE" }) : Promise.resolve();
+			const failed = await deletion.then(() => "", (error) => error.kind.replace("refused", ""));
+			this.#showNotice(failed || "deleted");
 		};
-		const keep = () => this.#change(() => notices.replaceChildren());
-		const button = (name, onclick) => make("button", { onclick }, this.say(name));
-		notices.replaceChildren(make("p", {}, this.say("deleteSure")), make("div.bar", {}, button("delete", sure), button("keep", keep)));
+		const dismiss = () => this.#update(() => notices.replaceChildren());
+		const button = (name, onclick) => create("button", { onclick }, this.t(name));
+		notices.replaceChildren(create("p", {}, this.t("deleteSure")), create("div.bar", {}, button("delete", confirm), button("keep", dismiss)));
 		notices.querySelector("button").focus();
-		this.#toEnd();
+		this.#scrollToEnd();
 	}
 
-	#offer(found) {
-		const { offer } = this.#parts;
-		this.#offered = found?.text;
-		offer.hidden = !found || (this.#isSheet() && !this.#parts.panel.hidden);
-		if (found) this.#place(offer, Math.min(found.box.right - 60, innerWidth - 180), Math.min(found.box.bottom + 8, innerHeight - 48));
+	#offerSelection(selection) {
+		const { offer } = this.#nodes;
+		this.#offeredText = selection?.text;
+		offer.hidden = !selection || (this.#isFullScreen() && !this.#nodes.panel.hidden);
+		if (selection) this.#place(offer, Math.min(selection.box.right - 60, innerWidth - 180), Math.min(selection.box.bottom + 8, innerHeight - 48));
 	}
 
-	#take() {
-		const letters = [...this.#offered];
-		const hint = letters.length > LONGEST ? "cutSelection" : letters.length < SHORT && "shortSelection";
-		this.#offered = "";
-		this.#parts.offer.hidden = true;
-		this.#choose(letters.slice(0, LONGEST).join(""), hint);
+	#acceptOffer() {
+		const letters = [...this.#offeredText];
+		const hint = letters.length > MAX_SELECTION ? "cutSelection" : letters.length < SHORT_SELECTION && "shortSelection";
+		this.#offeredText = "";
+		this.#nodes.offer.hidden = true;
+		this.#setSelection(letters.slice(0, MAX_SELECTION).join(""), hint);
 		this.open();
 	}
 
-	#choose(text, hint) {
-		const { chosen, field } = this.#parts;
-		const { say } = this;
-		const remove = () => (this.#choose(""), field.focus());
+	#setSelection(text, hint) {
+		const { chosen, field } = this.#nodes;
+		const { t } = this;
+		const remove = () => (this.#setSelection(""), field.focus());
 		this.#selection = text;
 		chosen.replaceChildren();
 		if (!text) return;
 		chosen.append(
-			make("div.bar", {}, make("span.label", {}, say("selection")), icon("close", say("removeSelection"), remove)),
-			make("blockquote.quote", { dir: "auto", tabindex: 0 }, text.slice(0, 600)),
+			create("div.bar", {}, create("span.label", {}, t("selection")), iconButton("close", t("removeSelection"), remove)),
+			create("blockquote.quote", { dir: "auto", tabindex: 0 }, text.slice(0, 600)),
 		);
-		if (hint) chosen.append(make("p.note", { role: "status" }, say(hint, LONGEST)));
+		if (hint) chosen.append(create("p.note", { role: "status" }, t(hint, MAX_SELECTION)));
 	}
 
 	#submit(event) {
 		event.preventDefault();
-		const { field } = this.#parts;
+		const { field } = this.#nodes;
 		const [question, selection] = [field.value.trim(), this.#selection];
 		if (!question) return;
 		field.value = "";
-		this.#choose("");
+		this.#setSelection("");
 		this.ask(question, selection);
 	}
 
-	#build() {
+	#render() {
 		const root = this.shadowRoot ?? this.attachShadow({ mode: "open" });
-		const { say, lang, dir } = wordsOf(this.lang, () => this.#build());
-		const before = this.#parts?.field;
-		const focused = before && root.activeElement === before;
-		const closed = this.#parts?.panel.hidden ?? true;
-		const name = this.#title || say("title");
-		this.say = say;
+		const { t, lang, dir } = translations(this.lang, () => this.#render());
+		const oldField = this.#nodes?.field;
+		const focused = oldField && root.activeElement === oldField;
+		const closed = this.#nodes?.panel.hidden ?? true;
+		const name = this.#title || t("title");
+		this.t = t;
 		const send = (event) => event.key === "Enter" && !event.shiftKey && !event.isComposing && this.#submit(event);
-		const question = say("question");
-		const field = make("textarea", { rows: 1, maxlength: 32_000, dir: "auto", "aria-label": question, placeholder: question, part: "input", onkeydown: send });
-		const stop = make("button.stop", { hidden: !this.#stop, onclick: () => this.#stop?.abort(STOPPED) }, say("stop"));
-		const chosen = make("div");
-		const list = make("div");
-		const notices = make("div.note", { role: "status" });
-		const log = make("div.log", { tabindex: 0, role: "region", "aria-label": name, part: "log" }, make("p.note", { dir: "auto" }, this.getAttribute("greeting") ?? say("greeting")), list, notices);
-		const submit = make("button.send", { part: "send", onclick: (event) => this.#submit(event) }, say("send"));
-		const card = make("div.card", { role: "tooltip", id: "card", part: "card", hidden: true, dir: "auto", onmousedown: (event) => event.preventDefault() });
-		const panel = make(
+		const question = t("question");
+		const field = create("textarea", { rows: 1, maxlength: 32_000, dir: "auto", "aria-label": question, placeholder: question, part: "input", onkeydown: send });
+		const stop = create("button.stop", { hidden: !this.#request, onclick: () => this.#request?.abort(STOPPED) }, t("stop"));
+		const chosen = create("div");
+		const list = create("div");
+		const notices = create("div.note", { role: "status" });
+		const log = create("div.log", { tabindex: 0, role: "region", "aria-label": name, part: "log" }, create("p.note", { dir: "auto" }, this.getAttribute("greeting") ?? t("greeting")), list, notices);
+		const submit = create("button.send", { part: "send", onclick: (event) => this.#submit(event) }, t("send"));
+		const card = create("div.card", { role: "tooltip", id: "card", part: "card", hidden: true, dir: "auto", onmousedown: (event) => event.preventDefault() });
+		const panel = create(
 			"section.panel",
 			{ role: "dialog", "aria-label": name, part: "panel", hidden: closed },
-			make("header", { part: "header" }, make("h2", { dir: "auto" }, name), icon("fresh", say("fresh"), () => this.#fresh()), icon("delete", say("delete"), () => this.#delete()), icon("close", say("close"), () => this.close())),
+			create("header", { part: "header" }, create("h2", { dir: "auto" }, name), iconButton("fresh", t("fresh"), () => this.#startAgain()), iconButton("delete", t("delete"), () => this.#askToDelete()), iconButton("close", t("close"), () => this.close())),
 			log,
-			make("footer", {}, chosen, make("div.compose", {}, field, stop, submit)),
+			create("footer", {}, chosen, create("div.compose", {}, field, stop, submit)),
 			card,
 		);
-		const launcher = make("button.launcher", { part: "launcher", hidden: !closed, onclick: () => this.open() }, name);
-		const offer = make("button.offer", { part: "offer", hidden: true, onclick: () => this.#take(), onpointerdown: (event) => event.preventDefault() }, say("askSelection"));
-		const live = make("div.sight", { "aria-live": "polite" });
-		log.onscroll = () => (this.#follows = log.scrollTop + log.clientHeight > log.scrollHeight - 40);
-		new ResizeObserver(() => this.#follows && this.#toEnd()).observe(list);
+		const launcher = create("button.launcher", { part: "launcher", hidden: !closed, onclick: () => this.open() }, name);
+		const offer = create("button.offer", { part: "offer", hidden: true, onclick: () => this.#acceptOffer(), onpointerdown: (event) => event.preventDefault() }, t("askSelection"));
+		const live = create("div.visually-hidden", { "aria-live": "polite" });
+		log.onscroll = () => (this.#followsEnd = log.scrollTop + log.clientHeight > log.scrollHeight - 40);
+		new ResizeObserver(() => this.#followsEnd && this.#scrollToEnd()).observe(list);
 		const side = this.getAttribute("position") === "left" ? "div.root.left" : "div.root";
-		const quiet = (event) => event.stopPropagation(); // a page's shortcuts are none of the chat's letters
-		root.replaceChildren(make(side, { lang, dir, onkeydown: (event) => this.#key(event), onkeyup: quiet, onkeypress: quiet }, offer, launcher, panel, live));
-		dress(root);
+		const ignore = (event) => event.stopPropagation(); // keys typed here are not shortcuts of the page
+		root.replaceChildren(create(side, { lang, dir, onkeydown: (event) => this.#handleKey(event), onkeyup: ignore, onkeypress: ignore }, offer, launcher, panel, live));
+		applyStyles(root);
 		if (this.hasAttribute("accent")) this.style.setProperty("--accent", this.getAttribute("accent"));
-		this.#parts = { field, stop, chosen, list, notices, log, panel, launcher, offer, card, live };
-		this.#choose(this.#selection);
+		this.#nodes = { field, stop, chosen, list, notices, log, panel, launcher, offer, card, live };
+		this.#setSelection(this.#selection);
 		for (const turn of this.#turns) {
 			turn.node = null;
-			this.#draw(turn);
+			this.#renderTurn(turn);
 		}
-		field.value = before?.value ?? "";
+		field.value = oldField?.value ?? "";
 		if (focused) field.focus();
 	}
 
-	#draw(turn, before = null) {
+	#renderTurn(turn, before = null) {
 		if (!this.#turns.includes(turn)) return;
-		turn.node ??= this.#parts.list.insertBefore(make("div.message", { part: "message" }), before);
-		this.#change(() => {
-			turn.node.replaceChildren(...exchange(turn, this));
-			this.#parts.stop.hidden = !this.#stop;
+		turn.node ??= this.#nodes.list.insertBefore(create("div.message", { part: "message" }), before);
+		this.#update(() => {
+			turn.node.replaceChildren(...turnNodes(turn, this));
+			this.#nodes.stop.hidden = !this.#request;
 		});
 	}
 
-	/** Change what is shown; the keyboard stays in the panel where what it was on has gone. */
-	#change(act) {
+	/** Change what is shown; if the focused node disappears, the focus stays in the panel. */
+	#update(change) {
 		const { activeElement } = this.shadowRoot;
-		act();
-		if (activeElement && !activeElement.getClientRects().length) this.#parts.log.focus();
+		change();
+		if (activeElement && !activeElement.getClientRects().length) this.#nodes.log.focus();
 	}
 
-	#notice(key) {
-		const text = this.say(key);
-		const { notices } = this.#parts;
-		if (![...notices.children].some((node) => node.textContent === text)) notices.append(make("p", {}, text));
-		this.#toEnd();
+	#showNotice(key) {
+		const text = this.t(key);
+		const { notices } = this.#nodes;
+		if (![...notices.children].some((node) => node.textContent === text)) notices.append(create("p", {}, text));
+		this.#scrollToEnd();
 	}
 
-	/** Show the end of the log, and go on showing it until the reader scrolls elsewhere. */
-	#toEnd() {
-		const { log } = this.#parts;
+	/** Scroll to the end of the log, and follow it until the reader scrolls elsewhere. */
+	#scrollToEnd() {
+		const { log } = this.#nodes;
 		log.scrollTop = log.scrollHeight;
-		this.#follows = true;
+		this.#followsEnd = true;
 	}
 
-	#key(event) {
-		const { panel, card } = this.#parts;
+	#handleKey(event) {
+		const { panel, card } = this.#nodes;
 		event.stopPropagation();
 		if (panel.hidden) return;
 		if (event.key === "Escape") {
@@ -370,9 +371,9 @@ class GlossatorChat extends HTMLElement {
 	}
 }
 
-/** What the server says about an answer, each citation with the source that it quotes. */
-function told(sources, about) {
-	return { about, sources: about.citations.map((cited, at) => ({ ...sources[at], url: sources[at]?.source_url, quote: cited.quote })) };
+/** The metadata of an answer, and its citations with their sources. */
+function answerDetails(sources, details) {
+	return { details, sources: details.citations.map((cited, at) => ({ ...sources[at], url: sources[at]?.source_url, quote: cited.quote })) };
 }
 
 if (!customElements.get("glossator-chat")) customElements.define("glossator-chat", GlossatorChat);

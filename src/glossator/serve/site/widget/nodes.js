@@ -1,5 +1,5 @@
-/** DOM nodes from names, attributes and children: text stays text, nothing here reads markup. */
-export function make(kind, attributes = {}, ...children) {
+/** Create a DOM node; `kind` is a tag with classes (`div.note`). Text stays text: nothing here parses markup. */
+export function create(kind, attributes = {}, ...children) {
 	const [name, ...classes] = kind.split(".");
 	const node = document.createElement(name);
 	if (classes.length) node.classList.add(...classes);
@@ -13,7 +13,7 @@ export function make(kind, attributes = {}, ...children) {
 }
 
 const THUMB = "M2 7h2v7H2zM4 8l3-6q3 0 2 4h5l-1 8H4";
-const SIGNS = {
+const ICON_PATHS = {
 	fresh: "M8 2v12M2 8h12",
 	close: "M3 3l10 10M13 3L3 13",
 	delete: "M2 4h12M6 4V2h4v2M4 4l1 10h6l1-10",
@@ -21,16 +21,16 @@ const SIGNS = {
 	down: THUMB,
 };
 
-/** A button with a sign that is seen and a name that is spoken. */
-export function icon(kind, name, onclick) {
-	const [drawing, path] = ["svg", "path"].map((tag) => document.createElementNS("http://www.w3.org/2000/svg", tag));
-	drawing.setAttribute("viewBox", "0 0 16 16");
-	path.setAttribute("d", SIGNS[kind]);
-	drawing.append(path);
-	return make(`button.icon.${kind}`, { "aria-label": name, title: name, onclick }, drawing);
+/** A button with an icon and an accessible name. */
+export function iconButton(kind, name, onclick) {
+	const [svg, path] = ["svg", "path"].map((tag) => document.createElementNS("http://www.w3.org/2000/svg", tag));
+	svg.setAttribute("viewBox", "0 0 16 16");
+	path.setAttribute("d", ICON_PATHS[kind]);
+	svg.append(path);
+	return create(`button.icon.${kind}`, { "aria-label": name, title: name, onclick }, svg);
 }
 
-/** An address that a link may hold, or null; `local` means a page of this site, whatever host the book came from. */
+/** The URL if a link may hold it, else null; `local` moves it to this site, whatever host the book came from. */
 export function safeUrl(text, local) {
 	try {
 		const url = new URL(text, location.href);

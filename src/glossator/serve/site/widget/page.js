@@ -1,36 +1,37 @@
-/** The page around the chat: what the reader selected, and where cited words stand. */
-const SHORTEST = 3;
-const SKIPPED = new Set(["SCRIPT", "STYLE", "NOSCRIPT", "TEXTAREA", "GLOSSATOR-CHAT"]);
+/** The page around the chat: the reader's selection, and the positions of quoted words. */
+const MIN_SELECTION_LENGTH = 3;
+const SELECTION_DELAY_MS = 150;
+const IGNORED_TAGS = new Set(["SCRIPT", "STYLE", "NOSCRIPT", "TEXTAREA", "GLOSSATOR-CHAT"]);
 
-/** Tell `changed({text, box})` when the reader has selected something in the page, and `changed(null)` when no more. */
-export function watchSelection(changed, signal) {
+/** Call `onChange({text, box})` when the reader selects text in the page, and `onChange(null)` when the selection ends. */
+export function watchSelection(onChange, signal) {
 	let timer;
-	const look = () => {
+	const schedule = () => {
 		clearTimeout(timer);
-		timer = setTimeout(() => changed(selected()), 150);
+		timer = setTimeout(() => onChange(currentSelection()), SELECTION_DELAY_MS);
 	};
-	for (const name of ["selectionchange", "pointerup", "scroll"]) document.addEventListener(name, look, { signal });
+	for (const name of ["selectionchange", "pointerup", "scroll"]) document.addEventListener(name, schedule, { signal });
 }
 
-function selected() {
+function currentSelection() {
 	const selection = document.getSelection();
 	if (!selection?.rangeCount || selection.isCollapsed) return null;
 	const range = selection.getRangeAt(0);
-	const around = range.commonAncestorContainer;
-	if ((around.closest ? around : around.parentElement)?.closest("glossator-chat, input, textarea, [contenteditable]")) return null;
+	const container = range.commonAncestorContainer;
+	if ((container.closest ? container : container.parentElement)?.closest("glossator-chat, input, textarea, [contenteditable]")) return null;
 	const text = selection.toString().trim();
 	const box = [...range.getClientRects()].at(-1);
-	return text.length >= SHORTEST && box ? { text, box } : null;
+	return text.length >= MIN_SELECTION_LENGTH && box ? { text, box } : null;
 }
 
-/** Whether an address is that of this very page. */
-export function isThisPage(url) {
-	const plain = ({ origin, pathname, search }) => origin + pathname.replace(/(\/index\.html|\/)$/, "") + search;
-	return plain(url) === plain(location);
+/** Whether a URL is that of the current page. */
+export function isCurrentPage(url) {
+	const normalized = ({ origin, pathname, search }) => origin + pathname.replace(/(\/index\.html|\/)$/, "") + search;
+	return normalized(url) === normalized(location);
 }
 
-/** The first and the last words that an address points at. */
-export function pointedAt({ hash }) {
+/** The first and the last words of the text fragment of a URL. */
+export function textFragment({ hash }) {
 	const parts = /:~:(?:.*&)?text=([^&]*)/.exec(hash)?.[1].split(",") ?? [];
 	try {
 		return parts.filter((part) => !/^-|-$/.test(part)).map(decodeURIComponent);
@@ -39,53 +40,53 @@ export function pointedAt({ hash }) {
 	}
 }
 
-/** Scroll to words and light them up; false where neither they nor the anchor stand. */
-export function show(words, anchor) {
-	const range = find(words.map(plain));
-	const place = range ? range.startContainer.parentElement : document.getElementById(anchor);
-	if (!place) return false;
-	const still = matchMedia("(prefers-reduced-motion: reduce)").matches;
-	place.scrollIntoView({ block: "center", behavior: still ? "auto" : "smooth" });
+/** Scroll to words and highlight them; false if the page has neither the words nor the anchor. */
+export function scrollToText(words, anchor) {
+	const range = findRange(words.map(normalize));
+	const target = range ? range.startContainer.parentElement : document.getElementById(anchor);
+	if (!target) return false;
+	const reducedMotion = matchMedia("(prefers-reduced-motion: reduce)").matches;
+	target.scrollIntoView({ block: "center", behavior: reducedMotion ? "auto" : "smooth" });
 	if (range && window.Highlight) CSS.highlights.set("glossator", new Highlight(range));
 	else if (range) document.getSelection().setBaseAndExtent(range.startContainer, range.startOffset, range.endContainer, range.endOffset);
 	return true;
 }
 
-function find([first, last]) {
+function findRange([first, last]) {
 	if (!first) return null;
-	const { text, places } = wordsOfPage();
+	const { text, positions } = pageText();
 	const start = text.indexOf(first);
 	const from = last ? text.indexOf(last, start + first.length) : start;
 	if (start < 0 || from < 0) return null;
 	const range = document.createRange();
-	const [node, offset] = places[from + (last ?? first).length - 1];
-	range.setStart(...places[start]);
+	const [node, offset] = positions[from + (last ?? first).length - 1];
+	range.setStart(...positions[start]);
 	range.setEnd(node, offset + 1);
 	return range;
 }
 
-const plain = (text) => [...text.replace(/\s+/g, " ").trim()].map(lower).join("");
+const normalize = (text) => [...text.replace(/\s+/g, " ").trim()].map(lower).join("");
 const lower = (letter) => (letter.toLowerCase().length === letter.length ? letter.toLowerCase() : letter);
 
-/** The page's text as a reader sees it, white space as one blank, with the place of every character. */
-function wordsOfPage() {
-	const places = [];
+/** The visible text of the page, white space collapsed, with the position of every character. */
+function pageText() {
+	const positions = [];
 	const letters = [];
-	const add = (letter, place) => {
+	const add = (letter, position) => {
 		if (letter === " " && (letters.at(-1) ?? " ") === " ") return;
 		letters.push(letter);
-		places.push(place);
+		positions.push(position);
 	};
 	const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_ELEMENT | NodeFilter.SHOW_TEXT, (node) =>
-		SKIPPED.has(node.tagName) ? NodeFilter.FILTER_REJECT : NodeFilter.FILTER_ACCEPT,
+		IGNORED_TAGS.has(node.tagName) ? NodeFilter.FILTER_REJECT : NodeFilter.FILTER_ACCEPT,
 	);
 	while (walker.nextNode()) {
 		const node = walker.currentNode;
 		if (!node.data) {
-			if (node.tagName && getComputedStyle(node).display !== "inline") add(" ", places.at(-1));
+			if (node.tagName && getComputedStyle(node).display !== "inline") add(" ", positions.at(-1));
 			continue;
 		}
 		for (let at = 0; at < node.data.length; at++) add(/\s/.test(node.data[at]) ? " " : lower(node.data[at]), [node, at]);
 	}
-	return { text: letters.join(""), places };
+	return { text: letters.join(""), positions };
 }

@@ -1,4 +1,4 @@
-/** What the chat says by itself. Another language: `customElements.get("glossator-chat").strings.fr = {…}`. */
+/** The texts of the chat. Add a language with `customElements.get("glossator-chat").strings.fr = {…}`. */
 export const strings = {
 	en: {
 		title: "Ask the book",
@@ -14,56 +14,56 @@ export const strings = {
 		stop: "Stop",
 		you: "You",
 		book: "Book",
-		thinking: "Looking in the book",
-		waiting: "Waiting for its turn",
+		thinking: "Searching the book…",
+		waiting: "Waiting for the previous answer",
 		cancel: "Cancel",
 		copy: "Copy",
 		copied: "Copied",
 		sources: "Sources",
 		source: "Source {n}",
-		score: "match {n} %",
-		supported: "checked: the source says so",
+		score: "{n}% match",
+		supported: "verified against the source",
 		flagged: "not confirmed by the source",
-		withheld: "{n} left out",
-		withheldWhy: "What the sources do not support is not shown.",
+		withheld: "Sentences left out: {n}",
+		withheldWhy: "Sentences that the sources do not support are not shown.",
 		near: "Nearest sections",
-		lowConfidence: "Not certain: the book says little about this.",
-		degraded: "No language model right now: these are the book’s own words.",
-		notStored: "This answer could not be kept.",
+		lowConfidence: "Low confidence: the book says little about this.",
+		degraded: "No language model is available. These are quotes from the book.",
+		notStored: "This answer could not be saved.",
 		askSelection: "Ask about this",
 		selection: "Your selection",
 		removeSelection: "Remove selection",
-		shortSelection: "Short selections say little; select a sentence or more.",
-		cutSelection: "Long selection: only its first {n} characters are used.",
+		shortSelection: "This selection is very short. Select a sentence or more for a better answer.",
+		cutSelection: "This selection is too long. Only the first {n} characters are used.",
 		fromSelection: "From your selection",
 		notInSelection: "Not found in your selection",
 		wholeBook: "Search the whole book",
 		up: "Helpful",
 		down: "Not helpful",
 		thanks: "Thank you.",
-		noStorage: "Nothing is kept in this browser: leaving the page ends the conversation.",
+		noStorage: "This browser does not allow storage. The conversation ends when you leave the page.",
 		stopped: "Stopped.",
 		retry: "Try again",
 		retryIn: "Try again in {n} s",
 		offline: "You are offline.",
-		unreachable: "The server cannot be reached from this page.",
-		unauthorized: "This page may not ask now. Reload it, or sign in again.",
-		large: "Too long: shorten the question or the selection.",
-		busy: "Many are asking now.",
-		unavailable: "The book cannot be searched now.",
-		slow: "This took too long.",
+		unreachable: "This page cannot reach the server.",
+		unauthorized: "This page is not authorized. Reload it or sign in again.",
+		large: "Your question or selection is too long.",
+		busy: "Too many requests right now.",
+		unavailable: "The book cannot be searched right now.",
+		slow: "The server took too long to answer.",
 		failed: "Something went wrong on the server.",
-		refused: "This cannot be asked.",
-		interrupted: "The connection broke off; the end is missing.",
+		refused: "The server rejected this question.",
+		interrupted: "The connection was lost. The end of the answer is missing.",
 	},
 };
 
-/** The words of a language, English where it lacks some; `later` is called when they come from a file of their own. */
-export function wordsOf(language, later) {
+/** The texts of a language, English where one is missing; `onLoad` is called when its file has been loaded. */
+export function translations(language, onLoad) {
 	const name = (language || "en").toLowerCase();
 	const short = name.split("-")[0];
-	if (short === "ur" && !strings.ur) import("./widget/ur.js").then((file) => later((strings.ur = file.default)));
-	const words = { ...strings.en, ...strings[short], ...strings[name] };
-	const say = (key, n) => words[key].replace("{n}", n);
-	return { say, lang: name, dir: /^(ar|fa|he|ps|sd|ur)\b/.test(name) ? "rtl" : "ltr" };
+	if (short === "ur" && !strings.ur) import("./widget/ur.js").then((file) => onLoad((strings.ur = file.default)));
+	const texts = { ...strings.en, ...strings[short], ...strings[name] };
+	const t = (key, n) => texts[key].replace("{n}", n);
+	return { t, lang: name, dir: /^(ar|fa|he|ps|sd|ur)\b/.test(name) ? "rtl" : "ltr" };
 }

@@ -1,9 +1,9 @@
-/** How the chat looks. A page sets the variables of the first rule on `glossator-chat`, or styles its `::part(…)`s. */
-import { make } from "./nodes.js";
+/** The styles of the chat. A page sets the variables of the first rule on `glossator-chat`, or styles its `::part(…)`s. */
+import { create } from "./nodes.js";
 
 const DARK = `--accent: #2f6fd0; --ground: #1b1f24; --ink: #e6e9ed; --soft: #a5adb8; --line: #3b424b; --shade: #2a3038;
 --link: #8db9ff; --bad: #ff8b8b; color-scheme: dark;`;
-const LOOK = `
+const STYLES = `
 :host { --accent: #1a56b0; --on-accent: #fff; --ground: #fff; --ink: #1c2127; --soft: #586069; --line: #d5dae1;
 --shade: #f2f5f9; --link: #1a56b0; --bad: #a4262c; --font: 15px/1.5 system-ui, sans-serif; --layer: 2147483000;
 color-scheme: light; display: block !important; position: fixed; z-index: var(--layer); }
@@ -54,22 +54,22 @@ th, td { border: 1px solid var(--line); padding: 3px 8px; text-align: start; }
 q { display: block; max-height: 9em; }
 footer { border-top: 1px solid var(--line); padding: 10px 14px; }
 textarea { flex: 1; resize: none; padding: 8px 10px; border-color: var(--soft); field-sizing: content; max-height: 9em; }
-.sight { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); }
+.visually-hidden { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); }
 @media (max-width: 767px) {
 .root > .panel { inset: 0; width: auto; height: auto; border: 0; border-radius: 0; }
 textarea { font-size: 16px; } .icon { padding: 12px; } }`;
-const LIT = "::highlight(glossator) { background-color: #ffe066; color: #111; }";
-let looks, lit;
+const HIGHLIGHT = "::highlight(glossator) { background-color: #ffe066; color: #111; }";
+let styles, highlight;
 
-/** Give a root its looks, by sheets that a policy against inline styles lets through. */
-export function dress(root) {
-	if (!root.adoptedStyleSheets) return root.append(make("style", {}, LOOK));
-	const sheet = (rules) => {
-		const made = new CSSStyleSheet();
-		made.replaceSync(rules);
-		return made;
+/** Apply the styles to a shadow root, as sheets that a policy against inline styles allows. */
+export function applyStyles(root) {
+	if (!root.adoptedStyleSheets) return root.append(create("style", {}, STYLES));
+	const sheetOf = (rules) => {
+		const sheet = new CSSStyleSheet();
+		sheet.replaceSync(rules);
+		return sheet;
 	};
-	looks ??= sheet(LOOK);
-	root.adoptedStyleSheets = [looks];
-	if (!lit) document.adoptedStyleSheets = [...document.adoptedStyleSheets, (lit = sheet(LIT))];
+	styles ??= sheetOf(STYLES);
+	root.adoptedStyleSheets = [styles];
+	if (!highlight) document.adoptedStyleSheets = [...document.adoptedStyleSheets, (highlight = sheetOf(HIGHLIGHT))];
 }

@@ -1,4 +1,4 @@
-/** What the chat says, in Urdu. */
+/** The texts of the chat in Urdu. */
 export default {
 	title: "کتاب سے پوچھیں",
 	greeting: "اس کتاب کے بارے میں کچھ بھی پوچھیں۔ جواب کا ہر جملہ اُس صفحے سے جانچا جاتا ہے جس کا وہ حوالہ دیتا ہے۔",

@@ -1,1 +1,1 @@
-"""The steps by which the tables came to be what they are; Alembic runs them."""
+"""Alembic migrations of the record store."""

@@ -1,4 +1,4 @@
-"""Alembic runs this: the steps go over the connection that it is handed, inside that one's transaction."""
+"""Runs the migrations on the connection that the caller passes in, inside its transaction."""
 
 from __future__ import annotations
 

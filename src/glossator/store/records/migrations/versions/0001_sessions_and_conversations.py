@@ -1,7 +1,4 @@
-"""Sessions and conversations, as a chat service keeps them; a database that already has them is taken over.
-
-The seed's default of `now()` is written for each database in its own words.
-"""
+"""Sessions and conversations, with the columns of an existing chat service; its tables are adopted if present."""
 
 from __future__ import annotations
 
@@ -15,7 +12,7 @@ down_revision = None
 
 
 def upgrade() -> None:
-    """Make both tables."""
+    """Create both tables where they do not exist."""
     existing = sa.inspect(op.get_bind()).get_table_names()
     if "sessions" not in existing:
         op.create_table(
@@ -42,6 +39,6 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    """Back to nothing: every conversation is lost."""
+    """Drop both tables; every conversation is lost."""
     op.drop_table("conversations")
     op.drop_table("sessions")

@@ -1,4 +1,4 @@
-"""What conversations of all kinds need: the life of a session, receipts, turns, feedback."""
+"""Session states, receipts, turns and feedback."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ down_revision = "0001"
 
 
 def upgrade() -> None:
-    """Add to the two tables, and make three more."""
+    """Extend the two tables and create three more."""
     _make_receipts()
     with op.batch_alter_table("sessions") as sessions:
         sessions.add_column(sa.Column("name", sa.Text()))
@@ -74,7 +74,7 @@ def _make_turns_and_feedback() -> None:
 
 
 def _count_messages() -> None:
-    """Sessions from before know neither how long nor how alive they are."""
+    """Fill in the message count and the state of existing sessions."""
     op.execute(
         "UPDATE sessions SET message_count ="
         " 2 * (SELECT count(*) FROM conversations WHERE conversations.session_id = sessions.session_id)"
@@ -83,7 +83,7 @@ def _count_messages() -> None:
 
 
 def downgrade() -> None:
-    """Back to the two tables: receipts and feedback are lost, conversations stay."""
+    """Return to the two tables; receipts and feedback are lost, conversations stay."""
     op.drop_table("feedback")
     op.drop_table("turns")
     for name in ("idx_conversations_history", "idx_conversations_request", "idx_conversations_receipt"):

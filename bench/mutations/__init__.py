@@ -1,0 +1,1 @@
+"""Generates labelled claims from the sentences of a book."""

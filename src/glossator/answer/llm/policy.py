@@ -1,0 +1,24 @@
+"""When a call to a language model is retried, and when it is abandoned."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from glossator.core.retry import Backoff
+
+_BACKOFF = Backoff(first_seconds=0.5, max_seconds=5.0, attempts=3)
+
+
+@dataclass(frozen=True, slots=True)
+class RetryPolicy:
+    """Timeouts and retries of calls to a language model."""
+
+    backoff: Backoff = _BACKOFF
+    """A provider whose Retry-After asks for more than the longest delay is not tried again."""
+    stall_timeout: float = 10.0
+    """Seconds without an event after which a stream is aborted."""
+    silence_timeout: float = 3.0
+    """A call cancelled after this many seconds without any output counts as a failure of the provider."""
+
+
+DEFAULT_RETRY_POLICY = RetryPolicy()

@@ -1,0 +1,52 @@
+"""Widget tokens: short-lived JWTs that are valid for pages of one web origin."""
+
+from __future__ import annotations
+
+import re
+import time
+from typing import Any
+
+from glossator.core.errors import BadInput
+from glossator.serve.auth.callers import WIDGET, Caller, Scope, expand
+from glossator.serve.auth.origins import web_origin
+
+MIN_TOKEN_SECONDS, MAX_TOKEN_SECONDS = 60, 3600
+_ALGORITHM = "HS256"
+_TOKEN = re.compile(r"[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+")
+
+
+def token_claims(origin: str, user: str | None, seconds: int) -> dict[str, Any]:
+    """The claims of a new token."""
+    claims: dict[str, Any] = {"aud": web_origin(origin)}
+    if user is not None:
+        claims["sub"] = user
+    if not MIN_TOKEN_SECONDS <= seconds <= MAX_TOKEN_SECONDS:
+        raise BadInput("Invalid token lifetime.", f"Use {MIN_TOKEN_SECONDS} to {MAX_TOKEN_SECONDS} seconds.")
+    now = int(time.time())
+    return claims | {"iat": now, "exp": now + int(seconds)}
+
+
+def sign_token(claims: dict[str, Any], secret: str) -> str:
+    """The token with these claims."""
+    import jwt
+
+    return jwt.encode(claims, secret, algorithm=_ALGORITHM)
+
+
+def token_caller(token: str, secret: str, origin: str | None) -> Caller | None:
+    """The caller that a token stands for; None if it is not valid for this origin."""
+    import jwt
+
+    if not origin or not _TOKEN.fullmatch(token):
+        return None
+    try:
+        claims = jwt.decode(
+            token,
+            secret,
+            algorithms=[_ALGORITHM],
+            audience=origin,
+            options={"require": ["exp", "iat", "aud"], "strict_aud": True},
+        )
+    except jwt.PyJWTError:
+        return None
+    return Caller(WIDGET, claims.get("sub"), expand([Scope.WRITE]))

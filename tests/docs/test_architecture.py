@@ -1,0 +1,46 @@
+"""docs/architecture.md and the decisions name what exists, and the code map is complete."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+
+import pytest
+
+import code_map
+from paths import ROOT
+
+SOURCE = ROOT / "src" / "glossator"
+PAGES = [*sorted((ROOT / "docs").rglob("*.md")), ROOT / "README.md", ROOT / "CONTRIBUTING.md"]
+_CODE_PATH = re.compile(r"`((?:src/glossator/|bench/|tests/|training/)?[\w./-]+\.(?:py|js|md|json|toml|yaml|css))`")
+
+
+def test_the_code_map_is_what_the_modules_say() -> None:
+    page = ROOT / "docs" / "architecture.md"
+    made = code_map.filled(page.read_text("utf-8"))
+    if os.environ.get("GLOSSATOR_WRITE_DOCS"):
+        page.write_text(made, "utf-8")
+    assert page.read_text("utf-8") == made
+
+
+def test_every_module_is_in_the_code_map() -> None:
+    for file in SOURCE.rglob("*.py"):
+        if file.name not in ("__init__.py", "env.py"):
+            assert f"`{file.relative_to(SOURCE)}`" in code_map.code_map()
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_files_that_the_docs_name_exist(page: Path) -> None:
+    for name in _CODE_PATH.findall(page.read_text("utf-8")):
+        places = [ROOT / name, SOURCE / name, *SOURCE.rglob(name), *ROOT.glob(f"book/**/{name}"), page.parent / name]
+        known = name in {"golden.yaml", "keys.json", "manifest.json", "answer.md", "widget.js", "swagger-ui.css"}
+        assert known or any(place.exists() for place in places), f"{page.name} names {name}, which does not exist"
+
+
+def test_no_folder_has_too_many_files_and_no_file_too_many_lines() -> None:
+    for folder in {file.parent for file in SOURCE.rglob("*.py")}:
+        files = [file for file in folder.iterdir() if file.is_file() and file.name != "__init__.py"]
+        assert len(files) <= 14, folder
+    for file in [*SOURCE.rglob("*.py"), *(ROOT / "tests").rglob("*.py"), *(ROOT / "bench").rglob("*.py")]:
+        assert file.read_text("utf-8").count("\n") <= 400, file

@@ -1,0 +1,72 @@
+"""The pages of the book: answers, hostile text, anchors, unknown pages."""
+
+from __future__ import annotations
+
+import re
+
+import httpx
+import pytest
+
+import tides_book
+from tides_book import HOSTILE, MOON, WIDGET
+
+data, app, client, empty = tides_book.data, tides_book.app, tides_book.client, tides_book.empty
+
+
+@pytest.mark.parametrize("path", ["/", "/?q=tides", "/book/tides"])
+async def test_missing_index_is_a_friendly_page(empty: httpx.AsyncClient, path: str) -> None:
+    response = await empty.get(path)
+    assert response.status_code == 503
+    assert response.headers["content-type"].startswith("text/html")
+    assert "Nothing has been ingested yet" in response.text
+    assert "secret-place" not in response.text
+    assert (await empty.get("/livez")).status_code == 200
+
+
+async def test_page_shows_an_answer_with_deep_links(client: httpx.AsyncClient) -> None:
+    page = (await client.get("/", params={"q": MOON})).text
+    assert "Tides are caused mainly by the gravity of the Moon." in page
+    assert 'href="/book/tides#tides:~:text=Tides%20are%20caused' in page
+    assert '<a dir="auto" href="/book/tides">Tides</a>' in page
+
+
+@pytest.mark.parametrize("question", [HOSTILE, f"{MOON} {HOSTILE}"])
+async def test_hostile_question_is_escaped(client: httpx.AsyncClient, question: str) -> None:
+    page = (await client.get("/", params={"q": question})).text
+    assert re.findall(r"<script[^>]*>|<img", page) == [WIDGET]
+    assert "&lt;script&gt;alert(&#x27;x&#x27;)&lt;/script&gt;&quot;&gt;&lt;img" in page
+
+
+async def test_hostile_book_is_escaped(client: httpx.AsyncClient) -> None:
+    for path in ("/book/evil", "/", "/?q=What+does+the+lighthouse+keeper+write%3F"):
+        page = (await client.get(path)).text
+        assert re.findall(r"<script[^>]*>|<img", page) == [WIDGET]
+        assert "&lt;script&gt;alert(&#x27;title&#x27;)" in page
+    page = (await client.get("/book/evil")).text
+    for place in ("heading", "text", "code", "cell"):
+        assert f"&lt;script&gt;alert(&#x27;{place}&#x27;)&lt;/script&gt;" in page
+
+
+async def test_page_has_the_anchors_that_citations_use(client: httpx.AsyncClient) -> None:
+    page = (await client.get("/book/tides")).text
+    assert '<h1 id="tides"' in page
+    assert '<h2 id="spring-tides"' in page
+    assert (await client.get("/book/tides/")).text == page
+
+
+async def test_page_with_a_non_ascii_name_is_served(client: httpx.AsyncClient) -> None:
+    assert "Coffee is served" in (await client.get("/book/caf%C3%A9")).text
+
+
+@pytest.mark.parametrize("path", ["/nowhere", "/book", "/book/%00", "/../../etc/passwd", "/book/tides.md"])
+async def test_unknown_page_is_404(client: httpx.AsyncClient, path: str) -> None:
+    response = await client.get(path)
+    assert response.status_code == 404
+    assert "not in the book" in response.text
+
+
+async def test_too_long_question_is_rejected_on_the_page(client: httpx.AsyncClient) -> None:
+    response = await client.get("/", params={"q": "x" * 32_001})
+    assert response.status_code == 400
+    assert response.headers["content-type"].startswith("text/html")
+    assert "The limit is 32,000" in response.text
