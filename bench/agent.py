@@ -1,6 +1,6 @@
 """The cost of the agent: CPU with a model that answers at once, with an open circuit breaker, and many at once.
 
-The language model is a separate process on loopback (tests/support/llm_server.py), so that its work is not measured.
+The language model is a separate process on loopback (`llm_server.py` of the tests): its work is not measured.
 The question is not embedded: that costs the same with and without a language model.
 """
 
@@ -15,7 +15,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests" / "support"))
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests" / "support" / "servers"))
 
 from common import CACHE, ROOT, indexed
 from glossator import pipeline

@@ -19,7 +19,7 @@ from pathlib import Path
 import sqlalchemy as sa
 
 ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT / "tests" / "support"))
+sys.path.insert(0, str(ROOT / "tests" / "support" / "servers"))
 
 from glossator.core.answers import Answer, Citation, Mode, Sentence, Status, Verdict  # noqa: E402
 from glossator.core.conversations import session_key  # noqa: E402

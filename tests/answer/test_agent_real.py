@@ -29,6 +29,8 @@ from glossator.pipeline.answering import answer_question
 from glossator.pipeline.wiring import Engine, wire
 from real_llm import MODEL, real_llm_missing, running_llm
 
+pytestmark = pytest.mark.slow
+
 FACTS = {
     "Spring tides": "Spring tides occur at new moon and at full moon. They have the largest range of all tides.",
     "Neap tides": "Neap tides occur at the first and at the third quarter. Their range is about 3 meters here.",

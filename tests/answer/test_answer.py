@@ -14,6 +14,8 @@ from glossator.evaluate.golden import load_golden
 from glossator.facade import Book
 from paths import BOOK
 
+pytestmark = pytest.mark.slow
+
 QUESTIONS = [g.question for g in load_golden(BOOK / "golden.yaml") if g.kind == "answerable"]
 SELECTIONS = [g for g in load_golden(BOOK / "golden.yaml") if g.kind == "selection"]
 

@@ -11,6 +11,8 @@ from openai import OpenAI
 
 from real_llm import MODEL, real_llm_missing, running_llm
 
+pytestmark = pytest.mark.slow
+
 SEARCH: Any = {
     "type": "function",
     "function": {

@@ -20,6 +20,8 @@ from glossator.embed.local import built_in_model
 from glossator.store.index.generations import Generations
 from tides import MOON
 
+pytestmark = pytest.mark.slow
+
 PAGE = "# Tides\n\nTides are caused mainly by the gravity of the Moon. The Sun helps a little.\n"
 NOBODY = 65534
 

@@ -12,6 +12,8 @@ import pytest
 import doors
 from paths import ROOT
 
+pytestmark = pytest.mark.slow
+
 client, data = doors.client, doors.data
 PAGE = (ROOT / "docs" / "api.md").read_text("utf-8")
 BLOCKS = re.findall(r"```sh\n(.*?)```", PAGE, re.DOTALL)

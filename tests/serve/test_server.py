@@ -23,6 +23,8 @@ from glossator.facade import Book
 from glossator.serve.app import create_app
 from tides_book import BASE, MOON, TIDES, connect, write_book
 
+pytestmark = pytest.mark.slow
+
 data, app, client, empty = tides_book.data, tides_book.app, tides_book.client, tides_book.empty
 
 

@@ -12,10 +12,12 @@ import httpx
 import pytest
 
 import glossator
+from app_server import running
 from glossator.core.settings import Settings
 from glossator.serve.app import create_app
 from glossator.serve.site.assets import accepts_gzip, widget_script
-from servers import running
+
+pytestmark = pytest.mark.slow
 
 MAX_WIDGET_BYTES = 30_000
 """For the widget's script as it travels, compressed."""

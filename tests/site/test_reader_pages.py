@@ -33,6 +33,8 @@ from browser import (
     select,
 )
 
+pytestmark = pytest.mark.slow
+
 
 def test_contents_link_to_every_page(page: Page) -> None:
     page.goto("/")

@@ -32,6 +32,8 @@ from browser import (
     wait_for_timers,
 )
 
+pytestmark = pytest.mark.slow
+
 
 def test_another_site_embeds_the_chat_with_one_script_and_one_element(page: Page, site: Site, address: str) -> None:
     open_chat(page, embedded(site, address))

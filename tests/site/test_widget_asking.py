@@ -32,6 +32,8 @@ from browser import (
     wait_until_idle,
 )
 
+pytestmark = pytest.mark.slow
+
 
 def test_scripted_answers_have_the_shape_of_real_ones(address: str) -> None:
     def shape(stream: str) -> list[Any]:

@@ -33,6 +33,8 @@ from glossator.serve.auth.callers import Scope
 from glossator.serve.auth.keys import KeyStore
 from llm_server import LlmServer, fails
 
+pytestmark = pytest.mark.slow
+
 data, model, shared_proxy = faulty_proxy.data, faulty_proxy.model, faulty_proxy.shared_proxy
 address, proxy, stream = faulty_proxy.address, faulty_proxy.proxy, faulty_proxy.stream
 

@@ -31,6 +31,8 @@ from browser import (
     wait_for_timers,
 )
 
+pytestmark = pytest.mark.slow
+
 
 def test_conversation_survives_reload_and_navigation(page: Page) -> None:
     open_chat(page)

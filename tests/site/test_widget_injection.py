@@ -29,6 +29,8 @@ from doors import FACT, PAGES, QUESTION
 from hostile import EVIL_URL, HOSTILE, MARKUP, RECORD_CALLS, URLS, hostile_pages, intrusions, serving_book, with_chat
 from llm_server import LlmServer, says
 
+pytestmark = pytest.mark.slow
+
 address, model, page, strict_site = hostile.address, hostile.model, hostile.page, hostile.strict_site
 
 

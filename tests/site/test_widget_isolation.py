@@ -11,6 +11,8 @@ from browser import OpenPage, Site, answers, ask, field_of, launcher, marks, ope
 from doors import FACT, QUESTION
 from hostile import intrusions, with_chat
 
+pytestmark = pytest.mark.slow
+
 address, model, page, strict_site = hostile.address, hostile.model, hostile.page, hostile.strict_site
 
 

@@ -45,6 +45,8 @@ from browser import (
 )
 from llm_server import running_llm_server, says, searches
 
+pytestmark = pytest.mark.slow
+
 # Citations.
 
 CARD = "glossator-chat [part=card]"

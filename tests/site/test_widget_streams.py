@@ -30,6 +30,8 @@ from faulty_proxy import (
 )
 from glossator.core.answers import Delta
 
+pytestmark = pytest.mark.slow
+
 data, model, shared_proxy = faulty_proxy.data, faulty_proxy.model, faulty_proxy.shared_proxy
 address, proxy, stream = faulty_proxy.address, faulty_proxy.proxy, faulty_proxy.stream
 

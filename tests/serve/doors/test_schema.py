@@ -13,9 +13,11 @@ from hypothesis import HealthCheck, Phase, given, settings
 from schemathesis import Case, GenerationMode
 from schemathesis.schemas import BaseSchema
 
+from app_server import running
 from glossator.core.settings import Settings, load_settings
 from glossator.serve.app import create_app
-from servers import running
+
+pytestmark = pytest.mark.slow
 
 MAX_EXAMPLES = 25
 MAX_RUNS, MAX_STEPS = 20, 5

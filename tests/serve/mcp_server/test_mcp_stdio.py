@@ -21,7 +21,7 @@ from mcp_book import (
     use_every_tool,
 )
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.slow]
 
 
 @pytest.mark.parametrize("mode", ["auto", "legacy"])

@@ -28,7 +28,7 @@ from mcp_book import (
     tool_error,
 )
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.slow]
 
 
 @pytest.mark.parametrize(

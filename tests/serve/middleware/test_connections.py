@@ -19,12 +19,14 @@ from api_requests import (
     TIMEOUT_SECONDS,
     llm_settings,
 )
+from app_server import running
 from doors import FACT
 from glossator.core.settings import load_settings
 from glossator.serve.app import ServerOptions, create_app
 from glossator.serve.middleware.http_protocol import TimeoutProtocol
 from llm_server import LlmServer, drips, searches, stalls
-from servers import running
+
+pytestmark = pytest.mark.slow
 
 SEARCH_BODY = b'{"query": "zero-moment point"}'
 GET_LIVEZ = b"GET /livez HTTP/1.1\r\nHost: book\r\n\r\n"

@@ -28,6 +28,8 @@ from glossator.core.errors import SettingsError
 from glossator.core.settings import load_settings
 from glossator.serve.app import create_app
 
+pytestmark = pytest.mark.slow
+
 PASSWORD = "a-word-for-redis"  # noqa: S105 - of a server that lives as long as a test
 
 

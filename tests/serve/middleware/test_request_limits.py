@@ -32,6 +32,8 @@ from doors import FACT, QUESTION, Body, post_in_pieces, serving
 from glossator.serve.app import ServerOptions
 from llm_server import LlmServer, Reply, drips, searches, stalls
 
+pytestmark = pytest.mark.slow
+
 
 def stall_until(released: threading.Event) -> Reply:
     """A language model that sends nothing until the event is set, and then an empty answer."""

@@ -48,6 +48,8 @@ from doors import (
 from glossator.core.answers import UNAVAILABLE_NOTICE
 from llm_server import LlmServer, fails, says
 
+pytestmark = pytest.mark.slow
+
 
 def test_models_lists_the_only_model(client: openai.OpenAI) -> None:
     assert [card.id for card in client.models.list()] == ["glossator"]

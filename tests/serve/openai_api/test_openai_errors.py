@@ -42,6 +42,8 @@ from glossator.core.answers import Delta
 from glossator.serve.doors.openai import MAX_MESSAGES
 from llm_server import LlmServer, stalls
 
+pytestmark = pytest.mark.slow
+
 INVALID_MESSAGES: dict[str, Body] = {
     "no messages": {"messages": []},
     "no question": {"messages": [user("")]},

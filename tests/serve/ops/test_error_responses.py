@@ -28,6 +28,8 @@ from operations import (
     open_server,
 )
 
+pytestmark = pytest.mark.slow
+
 
 def subclasses(kind: type[GlossatorError]) -> Iterator[type[GlossatorError]]:
     """An error class and all its subclasses in the tree."""

@@ -27,6 +27,8 @@ from operations import (
     replace_records_by_a_folder,
 )
 
+pytestmark = pytest.mark.slow
+
 
 async def new_receipt(client: httpx.AsyncClient, session_id: str | None = None) -> str:
     """The receipt of an answer."""

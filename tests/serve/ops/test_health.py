@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable
 from dataclasses import replace
 from pathlib import Path
 from threading import Event, Thread, current_thread
@@ -45,6 +45,8 @@ from operations import (
     total,
 )
 from postgres import running_postgres
+
+pytestmark = pytest.mark.slow
 
 SERVICES = {"index", "records", "language_model"}
 
@@ -212,8 +214,11 @@ async def test_hanging_database_does_not_hang_the_health_check(data: Path, monke
 
 
 @pytest.fixture
-def hanging_embedder(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
-    """An embedding model that hangs until the test is over; the questions that wait for it."""
+async def hanging_embedder(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[list[str]]:
+    """An embedding model that hangs until the test is over; the questions that wait for it.
+
+    The fixture is async so that it releases the thread before the event loop waits for its threads to end.
+    """
     released, questions = Event(), []
 
     def embed_query(_self: LocalEmbedder, question: str) -> None:

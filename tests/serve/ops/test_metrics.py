@@ -32,6 +32,8 @@ from operations import (
     total,
 )
 
+pytestmark = pytest.mark.slow
+
 
 async def test_requests_are_counted_by_route(client: httpx.AsyncClient) -> None:
     name = uuid.uuid4()

@@ -42,6 +42,8 @@ from operations import (
     total,
 )
 
+pytestmark = pytest.mark.slow
+
 linux_only = pytest.mark.skipif(sys.platform != "linux", reason="needs /proc to see that a process is suspended")
 
 

@@ -30,6 +30,8 @@ from operations import (
     point_to_a_missing_generation,
 )
 
+pytestmark = pytest.mark.slow
+
 
 class Collector:
     """An OpenTelemetry collector that records what it receives."""

@@ -26,7 +26,7 @@ from server_process import (
 )
 from streams import ALL, ENDPOINTS, MAX_WAIT_SECONDS, SENTENCES, eventually, new_id, script, script_for_all
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.slow]
 
 DISCONNECTS = int(os.environ.get("GLOSSATOR_DISCONNECTS", "100"))
 MAX_CONCURRENT = 25

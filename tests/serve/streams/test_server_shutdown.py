@@ -18,7 +18,7 @@ from llm_server import LlmServer, Reply, stalls
 from server_process import ServerProcess, connect_and_disconnect, read_events, server_process, text_of
 from streams import ALL, LONG_SECONDS, MAX_WAIT_SECONDS, Pacer, eventually, new_id
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.slow]
 
 CLEAN_EXIT_CODES = (0, -signal.SIGTERM, 128 + signal.SIGTERM)
 

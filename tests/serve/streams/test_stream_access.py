@@ -35,7 +35,7 @@ from streams import (
     stream_server,
 )
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.slow]
 
 
 ERUPTION = "Geysers erupt when water boils deep underground."

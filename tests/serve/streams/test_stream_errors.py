@@ -37,7 +37,7 @@ from streams import (
     stream_server,
 )
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.slow]
 
 
 @each_endpoint

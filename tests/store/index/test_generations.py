@@ -22,6 +22,8 @@ from glossator.facade import Book
 from glossator.pipeline.wiring import built_in_model
 from glossator.store.index.generations import Generations
 
+pytestmark = pytest.mark.slow
+
 MOON = "What causes tides?"
 
 

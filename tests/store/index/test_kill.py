@@ -9,9 +9,13 @@ import subprocess
 import time
 from pathlib import Path
 
+import pytest
+
 import glossator
 from commands import COMMAND
 from glossator.facade import Book
+
+pytestmark = pytest.mark.slow
 
 KILLS = int(os.environ.get("GLOSSATOR_KILLS", "6"))
 PAGES = 6

@@ -24,6 +24,8 @@ from paths import TESTS
 from postgres import Postgres
 from writers import exchange
 
+pytestmark = pytest.mark.slow
+
 ORIGINAL_SCHEMA = """
 CREATE TABLE sessions (
     session_id UUID PRIMARY KEY,
@@ -165,7 +167,7 @@ async def test_postgres_columns_have_native_types(server: Postgres, fast_tmp_pat
 
 def test_processes_that_start_at_once_migrate_once(database: Database, fast_tmp_path: Path) -> None:
     url = "" if database.is_sqlite else database.url.render_as_string(hide_password=False)
-    script = TESTS / "support" / "writers.py"
+    script = TESTS / "support" / "servers" / "writers.py"
     command = [sys.executable, str(script), url, str(fast_tmp_path), "2", "1"]
     started = [subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) for _ in range(3)]
     outputs = [process.communicate(timeout=60) for process in started]

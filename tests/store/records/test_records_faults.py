@@ -26,9 +26,11 @@ from paths import TESTS
 from postgres import Postgres, running_postgres
 from writers import exchange, receipt_of
 
+pytestmark = pytest.mark.slow
+
 KILLS = int(os.environ.get("GLOSSATOR_KILLS", "3"))
 WRITER_COUNT = 50
-SCRIPT = TESTS / "support" / "writers.py"
+SCRIPT = TESTS / "support" / "servers" / "writers.py"
 TERMINATE_CONNECTIONS = (
     "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND datname = 'cut'"
 )

@@ -134,7 +134,7 @@ class HistoryEntry(BaseModel):
     response: str
     sources: list[SourceCitation]
     metadata: dict[str, Any] | None = Field(
-        None, description="What a stream tells about an answer, where `details` asks for it"
+        None, description="Metadata as in a stream's `sources` event; only with `details=true`"
     )
 
 

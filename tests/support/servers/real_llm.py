@@ -11,7 +11,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 MODEL = "smollm2"
-TEMPLATE = Path(__file__).parents[1] / "data" / "tools.jinja"
+TEMPLATE = Path(__file__).parents[2] / "data" / "tools.jinja"
 CONTEXT_TOKENS = 8192  # of a request and its answer: the model's training context
 PARALLEL_REQUESTS = 2
 

@@ -19,11 +19,11 @@ import pytest
 from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Locator, Page, Route, expect, sync_playwright
 
 import glossator
+from app_server import running
 from commands import quick_folder
 from glossator.core.settings import load_settings
 from glossator.serve.app import create_app
 from paths import BOOK
-from servers import running
 
 Body = dict[str, Any]
 OpenPage = Callable[..., Page]

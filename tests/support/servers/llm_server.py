@@ -15,7 +15,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
-from servers import running
+from app_server import running
 
 Body = dict[str, Any]
 Reply = Callable[[Body], Response]

@@ -15,6 +15,7 @@ import openai
 import pytest
 from openai.types.chat import ChatCompletion, ChatCompletionChunk
 
+from app_server import running
 from doors import (
     QUESTION,
     Body,
@@ -28,7 +29,6 @@ from glossator.serve.app import create_app
 from glossator.serve.auth.callers import Scope
 from glossator.serve.auth.keys import KEYS_FILE, KeyStore
 from llm_server import LlmServer
-from servers import running
 
 PATH = "/v1/chat/completions"
 MESSAGES = [{"role": "user", "content": QUESTION}]
