@@ -41,6 +41,8 @@ from llm_server import (
 )
 from scripted_book import FAST_BACKOFF, NOTHING, QUESTION, TRUE, ask, opened
 
+pytestmark = pytest.mark.slow
+
 data, server = scripted_book.data, scripted_book.server
 
 

@@ -12,6 +12,8 @@ import scripted_book
 from llm_server import LlmServer, calls_tool, says, searches
 from scripted_book import PAGES, QUESTION, TRUE, ask
 
+pytestmark = pytest.mark.slow
+
 data, server = scripted_book.data, scripted_book.server
 
 

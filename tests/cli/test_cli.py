@@ -17,6 +17,8 @@ import glossator
 from commands import COMMAND, CommandResult, quick_folder, run, run_in_subprocess
 from glossator.pipeline.wiring import built_in_model
 
+pytestmark = pytest.mark.slow
+
 MOON = "What causes tides?"
 PAGE = """# Tides
 

@@ -18,6 +18,8 @@ from glossator.facade import Book
 from glossator.store.records.database import HEAD
 from tides import MALFORMED_IDS, MOON, OUT_OF_SCOPE, SPRING_TIDES, in_session, stored_questions
 
+pytestmark = pytest.mark.slow
+
 
 def test_ask_adds_the_answer_to_a_conversation(tides_data: Path) -> None:
     asked = run("ask", SPRING_TIDES, "--session", "tides", "--data-dir", tides_data, "--json")

@@ -18,6 +18,8 @@ from glossator.core import files
 from glossator.core.errors import StorageError
 from glossator.core.files import file_lock, storage_errors, sync_tree, write_atomically
 
+pytestmark = pytest.mark.slow
+
 BUSY = StorageError("Somebody else holds it.", "Try again.")
 
 

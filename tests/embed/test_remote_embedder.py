@@ -19,6 +19,8 @@ from glossator.embed import remote
 from glossator.embed.local import LocalEmbedder, built_in_model
 from glossator.pipeline.wiring import make_embedder
 
+pytestmark = pytest.mark.slow
+
 QUESTION = "What causes tides?"
 TEXTS = ["The robot walks.", "", "Ein längerer Satz über Roboter und Gelenke.", "歩くロボット", "x = [1, 2]\n" * 20]
 

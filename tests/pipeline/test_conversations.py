@@ -34,6 +34,8 @@ from glossator.pipeline.wiring import Engine
 from scripted_drafter import ScriptedDrafter
 from tides import KEY, MALFORMED_IDS, MOON, OUT_OF_SCOPE, SPRING_TIDES, in_session, stored_questions
 
+pytestmark = pytest.mark.slow
+
 TEXT = "Spring tides occur at new moon and at full moon. [1] They have the largest range of all tides. [1] "
 
 

@@ -13,6 +13,8 @@ from glossator.evaluate.golden import load_golden, summarise
 from glossator.facade import Book
 from paths import BOOK
 
+pytestmark = pytest.mark.slow
+
 GOLDEN = BOOK / "golden.yaml"
 
 

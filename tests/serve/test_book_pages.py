@@ -10,6 +10,8 @@ import pytest
 import tides_book
 from tides_book import HOSTILE, MOON, WIDGET
 
+pytestmark = pytest.mark.slow
+
 data, app, client, empty = tides_book.data, tides_book.app, tides_book.client, tides_book.empty
 
 

@@ -25,6 +25,8 @@ from doors import serving
 from glossator.serve.app import ServerOptions
 from glossator.serve.auth.keys import KEYS_FILE, KeyStore
 
+pytestmark = pytest.mark.slow
+
 
 async def test_without_keys_every_request_is_allowed(data: Path) -> None:
     async with serving(data) as client:

@@ -17,6 +17,8 @@ from access import (
 from api_requests import error_of
 from doors import FACT, QUESTION, stream
 
+pytestmark = pytest.mark.slow
+
 SESSIONS = [
     ("/chat", "/history"),
     ("/agent/chat", "/agent/session"),

@@ -21,6 +21,8 @@ from doors import serving
 from glossator.core.settings import load_settings
 from glossator.serve.app import create_app
 
+pytestmark = pytest.mark.slow
+
 FOREIGN_ORIGINS = [
     "https://evil.example",
     "null",

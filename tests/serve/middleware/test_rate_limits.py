@@ -28,6 +28,8 @@ from commands import COMMAND
 from doors import serving
 from glossator.serve.auth.keys import KEYS_FILE, KeyStore
 
+pytestmark = pytest.mark.slow
+
 
 async def test_no_rate_limit_on_loopback(empty_data: Path) -> None:
     async with serving(empty_data) as client:

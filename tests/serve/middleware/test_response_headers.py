@@ -22,6 +22,8 @@ from access import (
 from api_requests import CHEAP_PATH, OTHER_POSTS, QUESTIONS
 from doors import is_uuid4, serving
 
+pytestmark = pytest.mark.slow
+
 
 async def test_every_response_has_security_headers_and_its_own_id(
     client: httpx.AsyncClient, keyed: KeyedServer

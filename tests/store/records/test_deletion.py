@@ -28,6 +28,8 @@ from record_helpers import (
     wait_for_queued_turns,
 )
 
+pytestmark = pytest.mark.slow
+
 
 async def fill(records: RecordStore) -> str:
     """Store an exchange with feedback; the id of its receipt."""

@@ -22,6 +22,8 @@ from glossator.store.records.record_store import RecordStore
 from glossator.store.records.schema import UtcTime, sessions
 from record_helpers import KEY, OTHER_KEY, QUESTION, UNUSUAL_TEXT, add_exchange, execute, receipt_for, sample_receipt
 
+pytestmark = pytest.mark.slow
+
 TEXT = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"))
 
 

@@ -9,6 +9,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import pytest
 import sqlalchemy as sa
 
 from glossator.core.answers import Citation
@@ -19,6 +20,8 @@ from glossator.store.records.record_store import RecordStore
 from glossator.store.records.schema import conversations, sessions
 from postgres import Postgres
 from record_helpers import OpenStore, add_exchange, count_rows, execute, questions, sample_receipt
+
+pytestmark = pytest.mark.slow
 
 SOURCE = {
     "source_url": "https://example.org/tides",

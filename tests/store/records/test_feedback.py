@@ -9,6 +9,8 @@ from glossator.core.errors import ReceiptNotFound
 from glossator.store.records.record_store import RecordStore
 from record_helpers import KEY, OTHER_KEY, QUESTION, UNUSUAL_TEXT, add_exchange, sample_receipt
 
+pytestmark = pytest.mark.slow
+
 
 async def test_feedback_is_listed_latest_first(records: RecordStore) -> None:
     loose = sample_receipt("Why?")

@@ -27,6 +27,8 @@ from record_helpers import (
     sample_receipt,
 )
 
+pytestmark = pytest.mark.slow
+
 
 async def test_same_key_returns_the_same_exchange(records: RecordStore) -> None:
     first = await add_exchange(records, idempotency_key="k")

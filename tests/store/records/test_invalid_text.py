@@ -15,6 +15,8 @@ from glossator.core.types import Filters
 from glossator.store.records.record_store import RecordStore
 from record_helpers import KEY, QUESTION, add_exchange, count_rows, sample_receipt
 
+pytestmark = pytest.mark.slow
+
 INVALID_TEXTS = ("a\0b", "a\ud800b")
 
 

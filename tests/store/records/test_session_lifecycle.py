@@ -16,6 +16,8 @@ from glossator.store.records.record_store import RecordStore
 from glossator.store.records.schema import sessions
 from record_helpers import KEY, QUESTION, OpenStore, add_exchange, count_rows, execute, later, questions, sample_receipt
 
+pytestmark = pytest.mark.slow
+
 
 async def test_session_without_an_answer_is_in_state_created(records: RecordStore) -> None:
     await records.cancel_turn(await records.begin_turn(KEY, Question(QUESTION)))

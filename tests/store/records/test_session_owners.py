@@ -12,6 +12,8 @@ from glossator.core.question import Question
 from glossator.store.records.record_store import RecordStore
 from record_helpers import QUESTION, add_exchange, count_rows, questions
 
+pytestmark = pytest.mark.slow
+
 
 def as_user(key: SessionKey, user: str | None) -> SessionKey:
     """The same session id, used by another user."""

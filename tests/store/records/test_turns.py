@@ -27,6 +27,8 @@ from record_helpers import (
     wait_for_queued_turns,
 )
 
+pytestmark = pytest.mark.slow
+
 
 async def test_turns_of_two_processes_run_in_queue_order(open_records: OpenStore) -> None:
     processes = (await open_records(), await open_records())
