@@ -17,13 +17,13 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests" / "support" / "servers"))
 
-from common import CACHE, ROOT, indexed
 from glossator import pipeline
 from glossator.answer.llm.agent import AgentDrafter
 from glossator.core.conversations import session_key
 from glossator.core.question import Question
 from glossator.core.settings import load_settings
 from glossator.pipeline.wiring import Engine, wire
+from lib.common import CACHE, ROOT, indexed
 from llm_server import running_llm_server, says, searches
 
 QUESTION = "What is the zero-moment point?"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from common import CACHE, indexed, questions, unpack
+from lib.common import CACHE, indexed, questions, unpack
 
 
 def letters(text: str) -> str:

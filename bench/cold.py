@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 
 import glossator
-from common import CACHE, ROOT
+from lib.common import CACHE, ROOT
 
 QUESTION = "What is the zero-moment point?"
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 
 import glossator
-from common import CACHE, ROOT
 from glossator import pipeline
 from glossator.evaluate.golden import load_golden, summarise
+from lib.common import CACHE, ROOT
 
 LIMITS = {
     "section_in_top_5": ("section in the top 5", 0.95, True),

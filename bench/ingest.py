@@ -12,10 +12,10 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import glossator
-from common import CACHE, ROOT, unpack
 from glossator.embed.local import LocalEmbedder, _batches, built_in_model, run_model
 from glossator.ingest.chunk import chunk_document
 from glossator.ingest.read import read_source
+from lib.common import CACHE, ROOT, unpack
 
 SCRATCH = CACHE / "ingest"
 

@@ -13,7 +13,6 @@ import tempfile
 from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 
-from common import unpack
 from glossator import pipeline
 from glossator.core.answers import Answer, UnsupportedClaim
 from glossator.core.question import DraftRequest, Question
@@ -21,6 +20,7 @@ from glossator.core.settings import load_settings
 from glossator.core.types import Passage
 from glossator.pipeline.answering import answer_question
 from glossator.pipeline.wiring import Engine, wire
+from lib.common import unpack
 
 CLEAN = (
     "Spring tides occur at new moon and at full moon. They have the largest range of all tides. Neap tides occur at the"

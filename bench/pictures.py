@@ -12,7 +12,7 @@ from pathlib import Path
 
 from playwright.sync_api import Browser, Page, sync_playwright
 
-from common import CACHE, ROOT
+from lib.common import CACHE, ROOT
 from serve import server
 
 PORT = 18_085

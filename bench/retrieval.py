@@ -9,11 +9,11 @@ import shutil
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from common import CACHE, SETS, answers, indexed, ndcg, questions, unique, unpack
 from glossator.core.question import Question
 from glossator.core.types import Chunk, Filters
 from glossator.facade import Book
 from glossator.retrieve import retrieve
+from lib.common import CACHE, SETS, answers, indexed, ndcg, questions, unique, unpack
 
 Ranking = Callable[[Book, str], list[Chunk]]
 DEPTH = 60

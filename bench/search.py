@@ -9,7 +9,6 @@ from dataclasses import replace
 
 import numpy as np
 
-from common import CACHE, SETS, indexed, questions, unpack
 from glossator.core.ports import no_progress
 from glossator.core.question import Question
 from glossator.core.types import Document, Embedding
@@ -17,6 +16,7 @@ from glossator.embed.cache import EmbeddingCache, embed_with_cache
 from glossator.ingest.chunk import chunk_document
 from glossator.retrieve import retrieve
 from glossator.store.index.generations import FORMAT, Generations, Manifest, timestamp
+from lib.common import CACHE, SETS, indexed, questions, unpack
 
 LIMITS = {1_000: 3.0, 10_000: 6.0}
 

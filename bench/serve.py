@@ -24,7 +24,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from common import CACHE, ROOT, SETS, indexed, questions
+from lib.common import CACHE, ROOT, SETS, indexed, questions
 
 CLIENTS = 50
 SECONDS = 20.0

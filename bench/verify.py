@@ -12,11 +12,11 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 
-import claims as sets
 from glossator.core.thresholds import SHOWN, SUPPORTED
 from glossator.embed.colbert import ColbertEncoder
 from glossator.verification.judge import Verifier
 from glossator.verification.model import score
+from lib import claims as sets
 
 Rows = sets.Rows
 Judge = Callable[[Rows], bool]

@@ -14,7 +14,7 @@ from typing import Any
 import httpx
 from playwright.sync_api import Browser, Page, sync_playwright
 
-from common import CACHE, ROOT, SETS, indexed, questions
+from lib.common import CACHE, ROOT, SETS, indexed, questions
 from serve import server
 
 Event = dict[str, Any]

@@ -154,8 +154,8 @@ def test_title_with_a_lone_surrogate(tmp_path: Path) -> None:
 
 
 QUESTIONS = [
-    (("",), "The question is empty", "Ask something"),
-    ((" \n",), "The question is empty", "Ask something"),
+    (("",), "The question is empty", "Enter a question"),
+    ((" \n",), "The question is empty", "Enter a question"),
     (("why " * 10_000,), "39,999 characters", "The limit is 32,000"),
     ((MOON, "--top-k", "0"), "--top-k", "glossator {command} --help"),
     ((MOON, "--top-k", "101"), "1<=x<=100", "glossator {command} --help"),
@@ -267,7 +267,7 @@ def test_concurrent_ingest_fails_with_one_line(data: Path, tmp_path: Path) -> No
     (tmp_path / "page.md").write_text(PAGE)
     with Generations(data).ingest_lock():
         result = run("ingest", tmp_path / "page.md", "--data-dir", data)
-    assert result.failed_with(5, "Another ingest", "Wait for it to end")
+    assert result.failed_with(5, "Another ingest", "Wait until it has finished")
 
 
 def test_every_exit_code_is_documented() -> None:

@@ -86,3 +86,14 @@ def test_error_names_the_invalid_batch_line(folder: Path, line: str) -> None:
 def test_missing_text_fails_with_one_line(folder: Path) -> None:
     assert run("verify").failed_with(2, "TEXT")
     assert run("verify", folder / "missing.md").failed_with(2, "cannot be read")
+
+
+def test_text_without_claims_needs_no_index(tmp_path: Path) -> None:
+    (tmp_path / "draft.md").write_text("Hello!\n", "utf-8")
+    assert run("verify", tmp_path / "draft.md", "--data-dir", tmp_path / "none").code == 0
+
+
+def test_claim_with_a_nul_character_gets_a_verdict(folder: Path) -> None:
+    result = verify(folder, "The hip motor weighs 40\0kg.")
+    assert (result.code, result.err) == (0, "")
+    assert "1 of 1 claims are supported" in result.out

@@ -10,6 +10,7 @@ from typing import Any
 import httpx
 import pytest
 
+from glossator.cli.doctor import diagnose
 from glossator.core.errors import SettingsError
 from glossator.core.extras import is_installed, require
 from glossator.core.settings import load_settings
@@ -51,7 +52,6 @@ def test_every_extra_is_installed_for_the_tests(extra: str) -> None:
     [
         ("agents", "llm", {"llm": "ollama:some-model"}),
         ("asyncpg", "postgres", {"database_url": "postgresql://user@127.0.0.1/name"}),
-        ("redis", "redis", {"redis_url": "redis://127.0.0.1:6379/0"}),
     ],
 )
 def test_a_missing_extra_is_named_when_the_engine_is_wired(
@@ -60,6 +60,31 @@ def test_a_missing_extra_is_named_when_the_engine_is_wired(
     without(package)
     with pytest.raises(SettingsError, match=rf"pip install 'glossator\[{extra}\]'"):
         wire(load_settings(data_dir=tmp_path, **setting))
+
+
+def test_a_server_names_the_redis_extra_and_other_commands_do_not_need_it(without: Any, tmp_path: Path) -> None:
+    without("redis")
+    settings = load_settings(data_dir=tmp_path, redis_url="redis://127.0.0.1:6379/0", rate_per_minute=10)
+    wire(settings)
+    with pytest.raises(SettingsError, match=r"pip install 'glossator\[redis\]'"):
+        create_app(settings)
+
+
+def test_sqlite_needs_no_database_driver(without: Any, tmp_path: Path) -> None:
+    without("asyncpg")
+    wire(load_settings(data_dir=tmp_path, database_url=f"sqlite:///{tmp_path / 'records.sqlite'}"))
+
+
+@pytest.mark.parametrize("live", [False, True])
+def test_doctor_names_missing_extras(without: Any, tmp_path: Path, live: bool) -> None:
+    for package in ("agents", "asyncpg"):
+        without(package)
+    settings = load_settings(data_dir=tmp_path, llm="ollama:m", database_url="postgresql://user@127.0.0.1/name")
+    findings = {finding.topic: finding for finding in diagnose(settings, live=live)}
+    assert not findings["answers"].good
+    assert "glossator[llm]" in findings["answers"].why
+    assert not findings["records"].good
+    assert "glossator[postgres]" in findings["records"].why
 
 
 async def test_the_mcp_endpoint_names_its_extra(without: Any, sample_data: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import os
 import re
 from pathlib import Path
@@ -42,9 +43,22 @@ def test_files_that_the_docs_name_exist(page: Path) -> None:
         assert any(place.exists() for place in places), f"{page.name} names {name}, which does not exist"
 
 
-def test_no_folder_has_too_many_files_and_no_file_too_many_lines() -> None:
-    for folder in {file.parent for file in SOURCE.rglob("*.py")}:
+CODE = [*SOURCE.rglob("*.py"), *(ROOT / "tests").rglob("*.py"), *(ROOT / "bench").rglob("*.py")]
+
+
+def test_no_folder_has_more_than_14_files() -> None:
+    for folder in {file.parent for file in CODE}:
         files = [file for file in folder.iterdir() if file.is_file() and file.name != "__init__.py"]
         assert len(files) <= 14, folder
-    for file in [*SOURCE.rglob("*.py"), *(ROOT / "tests").rglob("*.py"), *(ROOT / "bench").rglob("*.py")]:
+
+
+def test_no_file_has_more_than_400_lines() -> None:
+    for file in CODE:
         assert file.read_text("utf-8").count("\n") <= 400, file
+
+
+def test_no_function_has_more_than_50_lines() -> None:
+    for file in SOURCE.rglob("*.py"):
+        for node in ast.walk(ast.parse(file.read_text("utf-8"))):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                assert (node.end_lineno or 0) - node.lineno < 50, f"{file}: {node.name}"

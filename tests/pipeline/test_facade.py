@@ -152,3 +152,9 @@ def test_public_names_can_be_imported(name: str) -> None:
 def test_unknown_attribute() -> None:
     with pytest.raises(AttributeError, match="nonsense"):
         glossator.nonsense  # noqa: B018 - the lookup is the test
+
+
+def test_follow_up_to_a_very_long_question_is_answered(tides: Book) -> None:
+    long = (f"{MOON} " * 3000)[:31_990]
+    tides.ask(long, session_id="long")
+    assert tides.ask("Why is that?", session_id="long").session_id == "long"

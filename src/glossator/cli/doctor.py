@@ -9,10 +9,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from glossator.answer.llm.providers import Provider, providers
+from glossator.answer.llm.providers import Provider
 from glossator.core.errors import GlossatorError
 from glossator.core.settings import Settings
-from glossator.pipeline.wiring import make_embedder, make_records, make_verifier
+from glossator.pipeline.wiring import (
+    configured_models,
+    make_embedder,
+    make_records,
+    make_verifier,
+    require_database_driver,
+)
 from glossator.store.index.generations import Generations
 
 if TYPE_CHECKING:
@@ -57,6 +63,7 @@ def _records(settings: Settings) -> DoctorFinding:
     external = bool(settings.database_url.get_secret_value())
     why = "set by DATABASE_URL" if external else "DATABASE_URL is not set"
     try:
+        require_database_driver(settings)
         records = make_records(settings)
         name = "SQLite" if records.database.is_sqlite else f"Postgres at {records.database.url.host}"
         if not external and not (settings.data_dir / "records.sqlite").exists():
@@ -76,7 +83,7 @@ async def _revision(records: RecordStore) -> str | None:
 
 def _answers(settings: Settings, *, live: bool) -> list[DoctorFinding]:
     try:
-        chain = providers(settings)
+        chain = configured_models(settings)
     except GlossatorError as error:
         return [DoctorFinding("answers", error.message, error.remedy, good=False)]
     quotes = DoctorFinding("answers", "extractive: quotes from the book", "no language model is configured")

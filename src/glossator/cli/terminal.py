@@ -82,7 +82,7 @@ def show_answer(answer: Answer) -> None:
     if answer.degraded:
         console.print(Text(UNAVAILABLE_NOTICE, style="yellow"))
     if answer.session_id and not answer.stored:
-        console.print(Text("This answer was not stored: the database is unavailable.", style="yellow"))
+        console.print(Text("This answer was not stored.", style="yellow"))
     if answer.abstained:
         _show_abstention(answer)
         return
@@ -187,8 +187,9 @@ def show_replay(replay: Replay) -> None:
     """Print the result of checking an earlier answer again."""
     before, now = replay.generation
     console.print(Text(sanitized(replay.question), style="bold"))
-    change = "unchanged" if not replay.corpus_changed else "the text has changed since"
-    console.print(Text(f"answered {replay.created} from generation {before}; now {now}: {change}", style="dim"))
+    text = "has changed since" if replay.corpus_changed else "is unchanged"
+    line = f"Answered {replay.created} from generation {before}. The index is at generation {now}; its text {text}."
+    console.print(Text(line, style="dim"), soft_wrap=True)
     for sentence in replay.sentences:
         _show_verdict(sentence.text, sentence.now)
         console.print(Text(f"    source: {sentence.source}", style="dim"))

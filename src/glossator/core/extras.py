@@ -6,7 +6,13 @@ from importlib.util import find_spec
 
 from glossator.core.errors import SettingsError
 
-_MODULES = {"llm": "agents", "mcp": "mcp", "otel": "opentelemetry.sdk", "postgres": "asyncpg", "redis": "redis"}
+_MODULES = {
+    "llm": "agents",
+    "mcp": "mcp",
+    "otel": "opentelemetry.exporter.otlp.proto.http",
+    "postgres": "asyncpg",
+    "redis": "redis",
+}
 """The module that shows whether an extra is installed."""
 
 

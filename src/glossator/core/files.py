@@ -31,7 +31,7 @@ else:
 def write_atomically(path: Path, data: bytes, *, private: bool = False) -> None:
     """Replace a file in one step that survives a power cut; `private` makes it readable by its owner only.
 
-    Writers must hold a lock: all of them use the same temporary file, so that a killed one leaves no more than that.
+    Callers must hold a lock. All writers share one temporary file, so a killed writer leaves at most that file behind.
     """
     temporary = path.with_suffix(".next")
     with storage_errors(path):
@@ -63,7 +63,7 @@ def _mode(private: bool) -> int:
 def file_lock(path: Path, busy: StorageError, *, timeout_seconds: float = 0.0, private: bool = False) -> Iterator[None]:
     """Hold an exclusive lock, which the system releases if the process dies; raise `busy` if another process keeps it.
 
-    The lock file is created, with its folder, and stays.
+    Creates the lock file and its folder if needed; the file is never deleted.
     """
     with storage_errors(path):
         path.parent.mkdir(parents=True, exist_ok=True)

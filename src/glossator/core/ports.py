@@ -23,7 +23,7 @@ def no_progress(stage: str, done: int, total: int) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
-    """How one embedder's raw scores become a ranking and a relevance from 0 to 1 (computed by bench/calibrate.py).
+    """How one embedder's raw scores become a ranking and a relevance from 0 to 1 (computed by bench/fit/calibrate.py).
 
     `dense`, `sentence` and `sparse` weigh the three searches in the ranking. `book` and `selection` are logistic models
     over the features named in `retrieve.FEATURES` (bias first), fitted so that a relevance below 0.3 means abstaining.

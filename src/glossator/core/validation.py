@@ -33,7 +33,7 @@ def validate_question(question: str) -> str:
     """The question without surrounding white space."""
     question = question.strip()
     if not question:
-        raise QuestionError("The question is empty.", "Ask something.")
+        raise QuestionError("The question is empty.", "Enter a question.")
     return _within_limit(question, "question", MAX_QUESTION_LENGTH)
 
 

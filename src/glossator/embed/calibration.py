@@ -222,7 +222,7 @@ def _means(rows: list[list[float]]) -> tuple[float, float]:
 
 @cache
 def built_in_calibration() -> Calibration:
-    """The calibration of the built-in model, made by bench/calibrate.py."""
+    """The calibration of the built-in model, made by bench/fit/calibrate.py."""
     values = json.loads(resources.files("glossator.embed").joinpath("calibration.json").read_text("utf-8"))
     return Calibration(**(values | {name: tuple(values[name]) for name in ("book", "selection")}))
 

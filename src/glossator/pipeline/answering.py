@@ -22,7 +22,7 @@ from glossator.pipeline.drafting import DraftStream
 from glossator.pipeline.extracting import extract, extract_selection
 from glossator.pipeline.receipts import receipt_for
 from glossator.pipeline.wiring import Engine
-from glossator.retrieve import retrieve
+from glossator.retrieve import retrieve, shorten
 from glossator.store.index.generations import Generation
 from glossator.verification.confidence import confidence
 
@@ -99,7 +99,8 @@ async def _from_book(engine: Engine, book: Generation, question: Question, draft
         return (await asyncio.to_thread(search_book, engine, book, more)).passages
 
     standalone = standalone_question(question.text, [asked for asked, _ in question.past])
-    found = await asyncio.to_thread(search_book, engine, book, replace(question, text=standalone))
+    searched = replace(question, text=shorten(standalone))  # joined questions may be longer than one may be
+    found = await asyncio.to_thread(search_book, engine, book, searched)
     passages: Sequence[Passage] = found.passages
     answer: Answer | None = None
     written_by: Drafter | None = None

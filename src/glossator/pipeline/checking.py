@@ -20,9 +20,14 @@ PASSAGES_PER_CLAIM = 5
 def check_draft(engine: Engine, draft: str, passages: Sequence[Passage | str] | None) -> CheckedDraft:
     """Every claim with its verdict; unsupported ones are flagged, not withheld."""
     if passages is None:
-        book = engine.generation()
         claims = [segment.text for segment in split_draft(draft) if segment.kind is SegmentKind.CLAIM][:MAX_CLAIMS]
-        questions = [Question(text[:MAX_QUESTION_LENGTH], top_k=PASSAGES_PER_CLAIM) for text in claims]
-        found = [passage for question in questions for passage in search_book(engine, book, question).passages]
+        found = [passage for claim in claims for passage in _nearest_passages(engine, claim)]
         passages = list({passage.chunk_id: passage for passage in found}.values())
     return check(engine.verifier, draft, engine.verifier.prepare(passages), Policy.FLAG)
+
+
+def _nearest_passages(engine: Engine, claim: str) -> Sequence[Passage]:
+    """The passages that are nearest to a claim; characters that no question may contain are replaced for the search."""
+    text = claim[:MAX_QUESTION_LENGTH].replace("\0", " ").encode("utf-8", "replace").decode("utf-8")
+    question = Question(text, top_k=PASSAGES_PER_CLAIM)
+    return search_book(engine, engine.generation(), question).passages

@@ -21,6 +21,8 @@ NOT_FOUND = "NOT FOUND"
 """What a model writes if it finds no answer in the passages."""
 MAX_REVISED = 8
 """Failed sentences that the model may revise."""
+MIN_DRAFT_SECONDS = 0.5
+"""Time that a language model gets at least, even if the search has used up the question's deadline."""
 _SENTENCE_ENDS = frozenset(".!?…。！？؟۔|\n")
 _MAX_BUFFER = 400
 """Characters after which text is passed to the gate even if no sentence seems to have ended."""
@@ -38,7 +40,11 @@ class DraftStream:
 
     def __init__(self, engine: Engine, drafter: Drafter, request: DraftRequest) -> None:
         self._drafter, self._request = drafter, request
-        self._deadline = request.question.deadline or time.monotonic() + engine.settings.answer_seconds
+        now, deadline = time.monotonic(), request.question.deadline
+        if deadline is None:
+            self._deadline = now + engine.settings.answer_seconds
+        else:
+            self._deadline = max(deadline, now + MIN_DRAFT_SECONDS)
         self.passages: list[Passage] = list(request.passages)
         selection = request.question.selection
         sources = request.passages if selection is None else (selection,)

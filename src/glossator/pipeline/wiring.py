@@ -155,8 +155,8 @@ class UniformWordCounts:
 
 def wire(settings: Settings, retry_policy: RetryPolicy = DEFAULT_RETRY_POLICY) -> Engine:
     """Build an engine from settings; what is misconfigured or not installed is refused here."""
-    chain = providers(settings)
-    _require_extras(settings)
+    chain = configured_models(settings)
+    require_database_driver(settings)
     return Engine(
         settings,
         make_embedder(settings),
@@ -168,13 +168,18 @@ def wire(settings: Settings, retry_policy: RetryPolicy = DEFAULT_RETRY_POLICY) -
     )
 
 
-def _require_extras(settings: Settings) -> None:
-    if settings.llm:
+def configured_models(settings: Settings) -> tuple[Provider, ...]:
+    """The language models that the settings name, whose packages must be installed."""
+    chain = providers(settings)
+    if chain:
         require("llm", "Support for language models (GLOSSATOR_LLM)")
-    if settings.database_url.get_secret_value():
+    return chain
+
+
+def require_database_driver(settings: Settings) -> None:
+    """Refuse a Postgres database if its driver is not installed."""
+    if settings.database_url.get_secret_value().startswith("postgres"):
         require("postgres", "The Postgres driver (DATABASE_URL)")
-    if settings.redis_url.get_secret_value():
-        require("redis", "The Redis client (REDIS_URL)")
 
 
 def make_drafter(

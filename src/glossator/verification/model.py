@@ -97,7 +97,7 @@ def _clamp(value: float) -> float:
 
 @lru_cache
 def load_weights() -> dict[str, dict[str, float]]:
-    """The weights by feature name, written by bench/fit_verifier.py."""
+    """The weights by feature name, written by bench/fit/fit_verifier.py."""
     text = resources.files("glossator.verification").joinpath("weights.json").read_text("utf-8")
     weights: dict[str, dict[str, float]] = json.loads(text)
     return weights

@@ -156,7 +156,9 @@ class KeyStore:
                 "Restore it from a backup, or restart the server to run it without keys.",
             )
         if version and version != self._stamp and version[0] & 0o077:
-            _log.warning("%s can sign tokens, and other users can access it. Run `chmod 600` on it.", self.path)
+            _log.warning(
+                "Other users can read %s, which holds the secret that signs tokens. Run `chmod 600` on it.", self.path
+            )
         self._file, self._stamp, self._problem = file, version, ""
 
     def _distrust(self, problem: str) -> None:

@@ -43,7 +43,7 @@ class ChatRequest(StrictBody):
         description="The user's question", examples=["What is the zero-moment point in humanoid robotics?"]
     )
     session_id: SessionId = Field(
-        description="Session id that continues the conversation", examples=["user_123_conv_456"]
+        description="Id of the session; reuse it to continue the conversation", examples=["user_123_conv_456"]
     )
     context_text: Annotated[str, Field(max_length=10_000), AfterValidator(_not_blank)] | None = Field(
         None, description="Selected text; if provided, the answer is based on it only"
@@ -133,37 +133,14 @@ def routes(service: AnswerService) -> APIRouter:
     """Chat, chat with citations in a separate list, and sessions."""
     router = DOOR.router()
 
-    def build_question(body: ChatRequest, request: Request, name: str | None) -> Question:
-        key = session_for(request, body.session_id)
-        return Question(body.message, body.context_text, session=key, idempotency_key=name)
-
-    async def stream(body: ChatRequest, request: Request, *, sources_in_text: bool) -> Response:
-        def question(stream_id: str) -> Question:
-            return build_question(body, request, idempotency_key(request) or stream_id)
-
-        def sources(result: AnswerWithReceipt) -> dict[str, Any]:
-            grounded = _grounded(result, body.context_text)
-            metadata = {
-                "status": _status(result.answer),
-                "session_id": body.session_id,
-                "confidence": grounded.confidence,
-                "retrieval_mode": grounded.retrieval_mode,
-            }
-            return {"sources": dump_models(grounded.sources), "metadata": metadata}
-
-        def tail(result: AnswerWithReceipt) -> str:
-            return _source_list(_citations(result.answer)) if sources_in_text else ""
-
-        return await service.stream(request, DOOR, question, sources, text=with_source_marks, tail=tail)
-
     @router.post(
         "/agent/chat", tags=["agent"], response_model=ChatResponse, responses={200: {"content": EVENT_STREAM_CONTENT}}
     )
     async def chat(body: ChatRequest, request: Request) -> ChatResponse | Response:
         """Ask; the answer ends with a list of its sources."""
         if body.stream:
-            return await stream(body, request, sources_in_text=True)
-        result = await service.answer(build_question(body, request, idempotency_key(request)))
+            return await _stream(service, body, request, sources_in_text=True)
+        result = await service.answer(_question(body, request, idempotency_key(request)))
         return ChatResponse(
             response=full_text(result.answer), session_id=body.session_id, status=_status(result.answer)
         )
@@ -177,12 +154,37 @@ def routes(service: AnswerService) -> APIRouter:
     async def chat_structured(body: ChatRequest, request: Request) -> GroundedResponse | Response:
         """Ask; the sources are returned in a separate list."""
         if body.stream:
-            return await stream(body, request, sources_in_text=False)
-        result = await service.answer(build_question(body, request, idempotency_key(request)))
+            return await _stream(service, body, request, sources_in_text=False)
+        result = await service.answer(_question(body, request, idempotency_key(request)))
         return _grounded(result, body.context_text)
 
     _session_routes(router, service)
     return router
+
+
+def _question(body: ChatRequest, request: Request, name: str | None) -> Question:
+    key = session_for(request, body.session_id)
+    return Question(body.message, body.context_text, session=key, idempotency_key=name)
+
+
+async def _stream(service: AnswerService, body: ChatRequest, request: Request, *, sources_in_text: bool) -> Response:
+    def question(stream_id: str) -> Question:
+        return _question(body, request, idempotency_key(request) or stream_id)
+
+    def sources(result: AnswerWithReceipt) -> dict[str, Any]:
+        grounded = _grounded(result, body.context_text)
+        metadata = {
+            "status": _status(result.answer),
+            "session_id": body.session_id,
+            "confidence": grounded.confidence,
+            "retrieval_mode": grounded.retrieval_mode,
+        }
+        return {"sources": dump_models(grounded.sources), "metadata": metadata}
+
+    def tail(result: AnswerWithReceipt) -> str:
+        return _source_list(_citations(result.answer)) if sources_in_text else ""
+
+    return await service.stream(request, DOOR, question, sources, text=with_source_marks, tail=tail)
 
 
 def _session_routes(router: APIRouter, service: AnswerService) -> None:

@@ -99,7 +99,7 @@ def routes(service: AnswerService) -> APIRouter:
     router = DOOR.router()
 
     def build_question(body: AgentRequest, context: RequestContext) -> Question:
-        seconds = max(_MIN_DRAFT_SECONDS, service.query_budget_seconds - _FALLBACK_SECONDS - context.seconds)
+        seconds = service.query_budget_seconds - _FALLBACK_SECONDS - context.seconds
         return Question(body.query, top_k=body.top_k, deadline=time.monotonic() + seconds)
 
     @router.post(

@@ -62,7 +62,10 @@ class LimitsMiddleware:
             if not timeout.expired():
                 raise
             raise RequestRejected(
-                HTTPStatus.GATEWAY_TIMEOUT, "TIMEOUT", "The request timed out.", "Try again, or ask for less."
+                HTTPStatus.GATEWAY_TIMEOUT,
+                "TIMEOUT",
+                "The request timed out.",
+                "Try again, or send a shorter question.",
             ) from None
 
     def _check_headers(self, scope: Scope) -> None:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from starlette.requests import HTTPConnection
 
 from glossator.core.errors import SettingsError
+from glossator.core.extras import require
 from glossator.core.settings import Settings
 from glossator.core.validation import is_loopback
 from glossator.serve.auth.callers import ANYONE, WIDGET
@@ -119,6 +120,7 @@ async def _take_token(bucket: Throttled, client: str) -> float:
 def _checked_redis_url(url: str) -> str:
     """The URL, validated; an error does not repeat it, as it may contain a password."""
     if url:
+        require("redis", "The Redis client (REDIS_URL)")
         from redis.asyncio.connection import parse_url
 
         try:

@@ -86,7 +86,7 @@ class HealthChecker:
             problem = Problem(
                 HTTPStatus.SERVICE_UNAVAILABLE,
                 "SERVICE_UNAVAILABLE",
-                "It did not respond in time.",
+                "Timed out: it did not respond in time.",
                 retry_after=_RETRY_AFTER_SECONDS,
             )
         except Exception as error:

@@ -19,8 +19,8 @@ _WRAPPERS = {
 }
 _COVER = (
     "<h1>Ask the book</h1><p>Read the book here, and ask questions as you read: use the button in the corner, or select"
-    " a few lines and ask about them alone. Every sentence of an answer is checked against the page it cites, and the"
-    " number after it opens that page at the quoted words.</p>"
+    " a few lines and ask about just those lines. Every sentence of an answer is checked against the page it cites, and"
+    " the number after it opens that page at the quoted words.</p>"
 )
 
 

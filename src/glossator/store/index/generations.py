@@ -164,7 +164,7 @@ class Generations:
         """Hold the lock that lets one process ingest at a time."""
         with storage_errors(self.root):
             (self.root / "generations").mkdir(parents=True, exist_ok=True)
-        busy = IngestRunning(f"Another ingest is writing to {self.root}.", "Wait for it to end.")
+        busy = IngestRunning(f"Another ingest is writing to {self.root}.", "Wait until it has finished.")
         with file_lock(self.root / "ingest.lock", busy):
             yield
 

@@ -33,7 +33,7 @@ def now() -> datetime:
 
 def conversation_busy() -> ConversationBusy:
     """The error for a conversation in which too many turns wait."""
-    return ConversationBusy("Other questions of this conversation are still being answered.", "Ask again in a moment.")
+    return ConversationBusy("Other questions in this conversation are still being answered.", "Ask again in a moment.")
 
 
 def _conversation_changed() -> ConversationChanged:

@@ -208,7 +208,7 @@ class RecordStore:
     async def history(self, key: SessionKey, limit: int = 100, before: int | None = None) -> History:
         """The latest exchanges, or the latest before the id `before`; oldest first."""
         if limit < 1:
-            raise QuestionError(f"The limit is {limit}.", "Use a number from 1.")
+            raise QuestionError(f"The limit is {limit}.", "It must be at least 1.")
         cursor = None if before is None else max(0, min(before, MAX_ID))
         return await self.database.read(lambda db: queries.read_history(db, key, limit, cursor))
 

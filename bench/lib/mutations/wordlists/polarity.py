@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mutations.wordlists.notation import not_after
+from lib.mutations.wordlists.notation import not_after
 
 _PLAIN_NEXT = "(?!not|only|also|still|never|always|then|just|have|no|easily|better|likely)"
 MODALITY: list[tuple[str, list[str]]] = [

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mutations.wordlists.notation import phrase_pattern, word_pairs
+from lib.mutations.wordlists.notation import phrase_pattern, word_pairs
 
 SYNONYM_VERBS = word_pairs(
     """

@@ -11,12 +11,12 @@ from functools import cache
 from itertools import zip_longest
 
 from glossator.core.types import Chunk
-from mutations.english import Word, tokens
-from mutations.inflection import FINITE, THIRD, VERBS, is_plural
-from mutations.wordlists.grammar import COMMON_ADJECTIVES, DETERMINERS, FUNCTION_WORDS, PREPOSITIONS, PRONOUNS
-from mutations.wordlists.notation import word_set
-from mutations.wordlists.nouns import CLASS_NOUNS, NOT_NAMES, VAGUE_NOUNS
-from mutations.wordlists.quantities import UNIT_FAMILIES
+from lib.mutations.english import Word, tokens
+from lib.mutations.inflection import FINITE, THIRD, VERBS, is_plural
+from lib.mutations.wordlists.grammar import COMMON_ADJECTIVES, DETERMINERS, FUNCTION_WORDS, PREPOSITIONS, PRONOUNS
+from lib.mutations.wordlists.notation import word_set
+from lib.mutations.wordlists.nouns import CLASS_NOUNS, NOT_NAMES, VAGUE_NOUNS
+from lib.mutations.wordlists.quantities import UNIT_FAMILIES
 
 PASSAGE_WORDS = range(60, 301)
 SENTENCE_WORDS = range(8, 46)

@@ -9,18 +9,22 @@ from __future__ import annotations
 
 import json
 import random
+import sys
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-import claims as sets
-from common import ROOT, logistic
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
 from glossator.embed.colbert import ColbertEncoder
 from glossator.verification.judge import Verifier
 from glossator.verification.model import VECTOR_FEATURES, derive_inputs
+from lib import claims as sets
+from lib.common import ROOT, logistic
 
 TARGET = ROOT / "src" / "glossator" / "verification" / "weights.json"
 Features = dict[str, float]

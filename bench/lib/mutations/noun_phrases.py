@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from mutations.corpus import SHAPE, Corpus
-from mutations.english import Word
-from mutations.inflection import THIRD, VERBS, is_plural
-from mutations.wordlists.grammar import EXTENDING, FUNCTION_WORDS
-from mutations.wordlists.nouns import VAGUE_NOUNS
+from lib.mutations.corpus import SHAPE, Corpus
+from lib.mutations.english import Word
+from lib.mutations.inflection import THIRD, VERBS, is_plural
+from lib.mutations.wordlists.grammar import EXTENDING, FUNCTION_WORDS
+from lib.mutations.wordlists.nouns import VAGUE_NOUNS
 
 
 def noun_phrase(words: Sequence[Word], start: int, corpus: Corpus) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mutations.wordlists.notation import word_set
+from lib.mutations.wordlists.notation import word_set
 
 IRREGULAR = {
     base: (past, participle, gerund)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from mutations.wordlists.grammar import PREPOSITIONS
-from mutations.wordlists.notation import phrase_pattern
+from lib.mutations.wordlists.grammar import PREPOSITIONS
+from lib.mutations.wordlists.notation import phrase_pattern
 
 CONTRACTIONS = [
     ("does not", "doesn't"),

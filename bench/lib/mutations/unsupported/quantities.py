@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterator
 from random import Random
 
-from mutations.corpus import Corpus, SourceSentence
-from mutations.english import number_spans, occurs, replace_span, shuffled
-from mutations.wordlists.quantities import DIGIT_WORDS, NUMBER_WORDS, UNIT_FAMILIES
+from lib.mutations.corpus import Corpus, SourceSentence
+from lib.mutations.english import number_spans, occurs, replace_span, shuffled
+from lib.mutations.wordlists.quantities import DIGIT_WORDS, NUMBER_WORDS, UNIT_FAMILIES
 
 
 def number(source: SourceSentence, _corpus: Corpus, random: Random) -> Iterator[str]:

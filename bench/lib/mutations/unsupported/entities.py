@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterator, Sequence
 from random import Random
 
-from mutations.corpus import Corpus, SourceSentence
-from mutations.english import content, occurs, replace_span, shuffled
-from mutations.wordlists.nouns import NEAR_SYNONYMS
+from lib.mutations.corpus import Corpus, SourceSentence
+from lib.mutations.english import content, occurs, replace_span, shuffled
+from lib.mutations.wordlists.nouns import NEAR_SYNONYMS
 
 
 def entity(source: SourceSentence, corpus: Corpus, random: Random) -> Iterator[str]:

@@ -9,8 +9,8 @@ from functools import cache
 from random import Random
 from typing import TypeVar
 
-from mutations.wordlists.grammar import FUNCTION_WORDS
-from mutations.wordlists.quantities import NUMBER_WORDS
+from lib.mutations.wordlists.grammar import FUNCTION_WORDS
+from lib.mutations.wordlists.quantities import NUMBER_WORDS
 
 T = TypeVar("T")
 REFERENCE = "Listings?|Chapters?|Figures?|Fig\\.|Tables?|Sections?|Appendix|Steps?|Equations?|Exercises?|RFC|ISO|page"

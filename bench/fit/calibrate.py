@@ -10,12 +10,15 @@ from __future__ import annotations
 
 import json
 import random
+import sys
 from collections import Counter
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 
-from common import ROOT, SETS, indexed, logistic, questions, unpack
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
 from glossator import retrieve
 from glossator.core.ports import no_progress
 from glossator.core.types import Filters
@@ -23,6 +26,7 @@ from glossator.facade import Book
 from glossator.ingest.chunk import SELECTION_CHUNKS, chunk_document
 from glossator.ingest.selection import selection_document
 from glossator.pipeline.wiring import UniformWordCounts
+from lib.common import ROOT, SETS, indexed, logistic, questions, unpack
 
 TARGET = ROOT / "src" / "glossator" / "embed" / "calibration.json"
 BOOKS = {"rust": ("books/rust-book.tar.gz", "src"), "docusaurus": ("books/docusaurus-docs.tar.gz", "website/docs")}

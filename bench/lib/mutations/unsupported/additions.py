@@ -6,10 +6,10 @@ import re
 from collections.abc import Iterator
 from random import Random
 
-from mutations.corpus import Corpus, SourceSentence, is_statement
-from mutations.english import content, shuffled
-from mutations.wordlists.fabrications import PERSONS, PLACES, TEMPLATES
-from mutations.wordlists.grammar import POINTING
+from lib.mutations.corpus import Corpus, SourceSentence, is_statement
+from lib.mutations.english import content, shuffled
+from lib.mutations.wordlists.fabrications import PERSONS, PLACES, TEMPLATES
+from lib.mutations.wordlists.grammar import POINTING
 
 MAX_SHARED_WORDS = 0.3
 """Maximum share of the content words of a sentence from elsewhere that may be in the passage."""

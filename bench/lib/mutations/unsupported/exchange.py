@@ -6,12 +6,20 @@ import re
 from collections.abc import Iterator, Sequence
 from random import Random
 
-from mutations.corpus import Corpus, SourceSentence
-from mutations.english import Word, capitalize_first, content, shuffled, tokens
-from mutations.inflection import ASYMMETRIC_THIRD, FINITE, PARTICIPLES, THIRD, VERBS, forms, is_plural, third_person
-from mutations.noun_phrases import is_plural_phrase, noun_phrase
-from mutations.wordlists.grammar import ADVERBS, CLOSING, CONJUNCTIONS, DETERMINERS, FUNCTION_WORDS, LINKS, PREPOSITIONS
-from mutations.wordlists.verbs import ASYMMETRIC_LINKS, ASYMMETRIC_PREPOSITIONS, ASYMMETRIC_VERBS
+from lib.mutations.corpus import Corpus, SourceSentence
+from lib.mutations.english import Word, capitalize_first, content, shuffled, tokens
+from lib.mutations.inflection import ASYMMETRIC_THIRD, FINITE, PARTICIPLES, THIRD, VERBS, forms, is_plural, third_person
+from lib.mutations.noun_phrases import is_plural_phrase, noun_phrase
+from lib.mutations.wordlists.grammar import (
+    ADVERBS,
+    CLOSING,
+    CONJUNCTIONS,
+    DETERMINERS,
+    FUNCTION_WORDS,
+    LINKS,
+    PREPOSITIONS,
+)
+from lib.mutations.wordlists.verbs import ASYMMETRIC_LINKS, ASYMMETRIC_PREPOSITIONS, ASYMMETRIC_VERBS
 
 CharacterSpan = tuple[int, int]
 

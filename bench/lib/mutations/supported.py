@@ -8,11 +8,11 @@ from decimal import Decimal
 from functools import cache
 from random import Random
 
-from mutations.corpus import CODE_SHAPES, Corpus, SourceSentence, is_statement
-from mutations.english import NUMBER, capitalize_first, number_spans, replace_span, shuffled, tokens
-from mutations.inflection import FINITE, VERBS, find_pairs, inflect_pairs
-from mutations.wordlists.grammar import CONJUNCTIONS, RELATIVES, SUBORDINATORS
-from mutations.wordlists.phrasing import (
+from lib.mutations.corpus import CODE_SHAPES, Corpus, SourceSentence, is_statement
+from lib.mutations.english import NUMBER, capitalize_first, number_spans, replace_span, shuffled, tokens
+from lib.mutations.inflection import FINITE, VERBS, find_pairs, inflect_pairs
+from lib.mutations.wordlists.grammar import CONJUNCTIONS, RELATIVES, SUBORDINATORS
+from lib.mutations.wordlists.phrasing import (
     BEFORE_CONTRACTED,
     CLOSE_CONNECTIVES,
     CONNECTIVES,
@@ -21,8 +21,8 @@ from mutations.wordlists.phrasing import (
     MARKS,
     RESTRICTING,
 )
-from mutations.wordlists.quantities import CONVERSIONS, DIGIT_WORDS, NUMBER_WORDS
-from mutations.wordlists.synonyms import SYNONYM_BLOCKED, SYNONYM_PLAIN, SYNONYM_VERBS
+from lib.mutations.wordlists.quantities import CONVERSIONS, DIGIT_WORDS, NUMBER_WORDS
+from lib.mutations.wordlists.synonyms import SYNONYM_BLOCKED, SYNONYM_PLAIN, SYNONYM_VERBS
 
 SYNONYMS = inflect_pairs(SYNONYM_VERBS, SYNONYM_PLAIN, both_ways=False)
 

@@ -11,13 +11,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import mutate
-from common import CACHE, ROOT, SETS, unpack
 from glossator.core.settings import Settings
 from glossator.ingest.chunk import chunk_document
 from glossator.ingest.read import read_source
 from glossator.pipeline.wiring import make_embedder
 from glossator.verification.judge import PreparedPassages, Verifier, claim_sentences
+from lib import mutate
+from lib.common import CACHE, ROOT, SETS, unpack
 
 BOOKS = {
     "rust": lambda: unpack("books/rust-book.tar.gz") / "src",

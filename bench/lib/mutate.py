@@ -9,14 +9,14 @@ from dataclasses import dataclass
 from random import Random
 
 import glossator
-from common import CACHE
 from glossator.core.types import Chunk, Document
 from glossator.ingest.chunk import chunk_document
 from glossator.ingest.read import read_source
-from mutations import supported
-from mutations.corpus import Corpus, SourceSentence
-from mutations.english import plain, shuffled
-from mutations.unsupported import additions, entities, exchange, polarity, quantities
+from lib.common import CACHE
+from lib.mutations import supported
+from lib.mutations.corpus import Corpus, SourceSentence
+from lib.mutations.english import plain, shuffled
+from lib.mutations.unsupported import additions, entities, exchange, polarity, quantities
 
 MAX_PER_CHUNK = 3
 Mutation = Callable[[SourceSentence, Corpus, Random], Iterable[str]]
@@ -108,7 +108,7 @@ def example(mutation: Mutation, source: SourceSentence, claim: str) -> MutatedCl
 def main() -> None:
     """Print the number of claims of each kind that a book gives, and three of each; nothing is embedded."""
     if len(sys.argv) != 2:
-        raise SystemExit("usage: python bench/mutate.py BOOKDIR")
+        raise SystemExit("usage: python bench/lib/mutate.py BOOKDIR")
     documents = read_source(sys.argv[1], None, max_bytes=20_000_000).documents
     with glossator.open(CACHE / "index" / "mutate") as book:
         count_tokens = book.engine.embedder.count_tokens

@@ -6,12 +6,12 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from random import Random
 
-from mutations.corpus import Corpus, SourceSentence
-from mutations.english import capitalize_first, occurs, replace_span, shuffled, tokens
-from mutations.inflection import ASYMMETRIC_THIRD, find_pairs, inflect_pairs, third_person, with_degrees
-from mutations.wordlists.antonyms import ANTONYM_BLOCKED, ANTONYM_GRADED, ANTONYM_PLAIN, ANTONYM_VERBS
-from mutations.wordlists.grammar import BEFORE_AN_OBJECT
-from mutations.wordlists.polarity import (
+from lib.mutations.corpus import Corpus, SourceSentence
+from lib.mutations.english import capitalize_first, occurs, replace_span, shuffled, tokens
+from lib.mutations.inflection import ASYMMETRIC_THIRD, find_pairs, inflect_pairs, third_person, with_degrees
+from lib.mutations.wordlists.antonyms import ANTONYM_BLOCKED, ANTONYM_GRADED, ANTONYM_PLAIN, ANTONYM_VERBS
+from lib.mutations.wordlists.grammar import BEFORE_AN_OBJECT
+from lib.mutations.wordlists.polarity import (
     EMBEDDED_CONDITION,
     INSERTIONS,
     MODALITY,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mutations.wordlists.notation import word_set
+from lib.mutations.wordlists.notation import word_set
 
 DETERMINERS = word_set(
     "the a an this that these those each every its their your our his her my any another some one no"

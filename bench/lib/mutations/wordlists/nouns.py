@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mutations.wordlists.notation import word_set
+from lib.mutations.wordlists.notation import word_set
 
 CLASS_NOUNS = word_set(
     """trait type struct enum method function macro crate command file option plugin theme field property keyword page

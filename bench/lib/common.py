@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 import glossator
 from glossator.facade import Book
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 DATA = ROOT.parent / "shared" / "data"
 SETS = ROOT / "bench" / "sets"
 CACHE = Path(tempfile.gettempdir()) / "glossator-bench"

@@ -8,8 +8,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 
-from mutations.wordlists.grammar import AUXILIARIES, BEFORE_A_VERB, DETERMINERS, PREPOSITIONS, PRONOUNS
-from mutations.wordlists.verbs import ASYMMETRIC_VERBS, IRREGULAR, OTHER_VERBS
+from lib.mutations.wordlists.grammar import AUXILIARIES, BEFORE_A_VERB, DETERMINERS, PREPOSITIONS, PRONOUNS
+from lib.mutations.wordlists.verbs import ASYMMETRIC_VERBS, IRREGULAR, OTHER_VERBS
 
 
 @cache

@@ -1,0 +1,1 @@
+"""Shared by the benchmarks: question sets, claims, and mutations of sentences."""
