@@ -311,7 +311,7 @@ def test_program_exits_without_closing_the_book(tides_data: Path, ending: str) -
         ending,
     )
     command = [sys.executable, "-W", "error", "-c", "\n".join(lines), str(tides_data)]
-    done = subprocess.run(command, capture_output=True, check=False, timeout=15)
+    done = subprocess.run(command, capture_output=True, check=False, timeout=60)
     assert done.stdout == b"True\n"
     assert done.returncode == (ending == "1 / 0")
     assert done.stderr.count(b"Traceback") == (ending == "1 / 0")
