@@ -62,3 +62,13 @@ def test_no_function_has_more_than_50_lines() -> None:
         for node in ast.walk(ast.parse(file.read_text("utf-8"))):
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
                 assert (node.end_lineno or 0) - node.lineno < 50, f"{file}: {node.name}"
+
+
+def test_class_names_are_unique_outside_the_contracts() -> None:
+    names: dict[str, Path] = {}
+    for file in SOURCE.rglob("*.py"):
+        if file.parent.name != "doors":
+            for node in ast.walk(ast.parse(file.read_text("utf-8"))):
+                if isinstance(node, ast.ClassDef):
+                    assert node.name not in names, f"{node.name} is in {file} and in {names[node.name]}"
+                    names[node.name] = file

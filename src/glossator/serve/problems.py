@@ -130,6 +130,7 @@ _OTHER_PROBLEMS = (
     (415, "UNSUPPORTED_MEDIA_TYPE", "the request body is not sent as JSON"),
     (429, "RATE_LIMITED", "too many requests from one client"),
     (429, "OVERLOADED", "too many requests at once"),
+    (431, "REQUEST_HEADER_FIELDS_TOO_LARGE", "the request headers are too large"),
     (500, INTERNAL_ERROR, "a bug or misconfiguration of the server"),
     (501, "NOT_IMPLEMENTED", "an optional feature is not installed on this server"),
     (504, "TIMEOUT", "the request took too long"),
