@@ -51,6 +51,49 @@ def test_json_contains_every_claim(folder: Path) -> None:
     assert found["unsupported_claims"][0]["text"] == "It flies."
 
 
+def test_supported_claim_is_shown_with_its_evidence(folder: Path) -> None:
+    result = verify(folder, "The hip motor weighs 40 kilograms.", "--source", folder / "source.txt")
+    assert "source 1: The hip motor weighs 40 kg." in result.out
+    assert "motor.md: " in verify(folder, "The hip motor weighs 40 kilograms.").out
+
+
+@pytest.mark.parametrize(
+    "claim", ["The motor <b>weighs</b> 40 kg.", '<img src="x" alt="It weighs 9 kg.">', "It weighs 40&#48; kg."]
+)
+def test_claim_that_cannot_be_shown_is_counted(folder: Path, claim: str) -> None:
+    result = verify(folder, f"{claim}\n\nThe hip motor weighs 40 kg.", "--source", folder / "source.txt")
+    assert result.code == 1
+    assert "1 of 2 claims are supported." in result.out
+    assert "contains hidden or misleading characters or markup" in result.out
+    found = json.loads(verify(folder, claim, "--source", folder / "source.txt", "--json").out)
+    assert [len(found["sentences"]), len(found["unsupported_claims"])] == [1, 1]
+
+
+@pytest.mark.parametrize("text", ["# Setup\n", "## Handling and transport\n", "**Overview**\n", "Hello!\n"])
+def test_heading_alone_makes_no_claim(folder: Path, text: str) -> None:
+    result = verify(folder, text, "--source", folder / "source.txt")
+    assert (result.code, result.out) == (0, "The text makes no claims.\n")
+
+
+@pytest.mark.parametrize(
+    "heading",
+    ["# Setup", "## Weight and handling ##", "**Before you start**", "Setup\n=====", "| Part | Mass |\n|---|---|\n"],
+)
+def test_heading_is_not_a_claim(folder: Path, heading: str) -> None:
+    result = verify(folder, f"{heading}\n\nThe hip motor weighs 40 kg.\n", "--source", folder / "source.txt")
+    assert result.code == 0
+    assert "1 of 1 claims are supported." in result.out
+
+
+@pytest.mark.parametrize(
+    "heading", ["# The motor weighs 90 kg", "# Never lift it", "# The motor is harmless", "# You can fly with it."]
+)
+def test_heading_that_makes_a_claim_is_checked(folder: Path, heading: str) -> None:
+    result = verify(folder, f"{heading}\n\nThe hip motor weighs 40 kg.\n", "--source", folder / "source.txt")
+    assert result.code == 1
+    assert "1 of 2 claims are supported." in result.out
+
+
 def test_text_is_checked_against_the_book_without_a_source(folder: Path) -> None:
     assert verify(folder, "The hip motor weighs 40 kg.").code == 0
     assert verify(folder, "The hip motor weighs 70 kg.").code == 1

@@ -14,6 +14,7 @@ from glossator.core.answers import Status
 from glossator.core.errors import ReceiptNotFound
 from glossator.core.receipts import SourceState
 from glossator.facade import Book
+from glossator.verification.judge import Verifier
 from tides import OUT_OF_SCOPE, PAGE, SPRING_TIDES
 
 
@@ -81,6 +82,59 @@ def test_changed_quote_no_longer_holds(book: Book, folder: Path) -> None:
     changed = next(s for s in replay.sentences if s.source is SourceState.CHANGED)
     assert changed.before is Status.SUPPORTED
     assert not changed.now.supported
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("new moon and at full moon.", "new moon and at half moon."),
+        ("new moon and at full moon.", "new moon and at full moon, but not in winter."),
+        ("Spring tides occur", "It is a myth that spring tides occur"),
+        ("largest range of all tides", "largest range of all known tides"),
+    ],
+)
+def test_quote_that_no_longer_stands_in_the_book_is_changed(book: Book, folder: Path, old: str, new: str) -> None:
+    answer = book.ask(SPRING_TIDES)
+    rewrite(book, folder, old, new)
+    replay = book.replay(answer.receipt_id)
+    assert not replay.holds
+    assert SourceState.CHANGED in {sentence.source for sentence in replay.sentences}
+
+
+def test_moved_list_item_still_holds(book: Book, folder: Path) -> None:
+    page = folder / "book" / "tides.md"
+    page.write_text("# Kiln\n\nBefore use:\n\n- Preheat the kiln to 200 degrees\n- Open the vent\n", "utf-8")
+    book.ingest(folder / "book")
+    answer = book.ask("How do I preheat the kiln?")
+    rewrite(book, folder, "Before use:", "Always, before you use it:")
+    replay = book.replay(answer.receipt_id)
+    assert replay.holds
+    assert {sentence.source for sentence in replay.sentences} == {SourceState.MOVED}
+
+
+def test_changed_word_is_reported_whatever_the_score(book: Book, folder: Path) -> None:
+    page = folder / "book" / "tides.md"
+    page.write_text("# Router\n\nThe default password of the router is admin.\n", "utf-8")
+    book.ingest(folder / "book")
+    answer = book.ask("What is the default password of the router?")
+    rewrite(book, folder, "admin", "guest")
+    result = run("replay", answer.receipt_id, "--data-dir", folder / "data")
+    assert result.code == 1
+    assert "changed" in result.out
+    assert "The default password of the router is guest." in result.out
+    assert "no longer holds" in result.out
+
+
+def test_replay_says_that_the_verifier_changed(book: Book, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    answer = book.ask(SPRING_TIDES)
+    monkeypatch.setattr(Verifier, "version", "another")
+    assert "The verifier has changed since." in run("replay", answer.receipt_id, "--data-dir", folder / "data").out
+
+
+def test_replay_of_an_abstention_has_nothing_to_check(book: Book, folder: Path) -> None:
+    result = run("replay", book.ask(OUT_OF_SCOPE).receipt_id, "--data-dir", folder / "data")
+    assert (result.code, "still holds" in result.out) == (0, False)
+    assert "nothing to check" in result.out
 
 
 def test_removed_page_supports_nothing(book: Book, folder: Path) -> None:

@@ -12,11 +12,11 @@ from rich.style import Style
 from rich.table import Table
 from rich.text import Text
 
-from glossator.core.answers import UNAVAILABLE_NOTICE, Answer, CheckedDraft, Status, Verdict
+from glossator.core.answers import UNAVAILABLE_NOTICE, Answer, CheckedDraft, Evidence, Status, Verdict
 from glossator.core.errors import QuestionError
 from glossator.core.ports import Progress as ProgressCallback
 from glossator.core.ports import no_progress
-from glossator.core.receipts import Replay
+from glossator.core.receipts import Replay, ReplayedSentence
 from glossator.core.types import IngestReport, Passage
 
 if TYPE_CHECKING:
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from glossator.evaluate.golden import GoldenOutcome, GoldenSummary
 
 console = Console(highlight=False, markup=False)
+_MAX_QUOTATION_LENGTH = 300
 _CONTROL = dict.fromkeys([*range(32), *range(127, 160)], " ")
 
 
@@ -164,12 +165,14 @@ _STATUS = {
 
 
 def show_checked(checked: CheckedDraft) -> None:
-    """Print each claim with its verdict and reasons."""
+    """Print each claim with its verdict, reasons and evidence."""
     for sentence in checked.sentences:
         if sentence.verdict:
             _show_verdict(sentence.text, sentence.verdict)
-    failed, total = len(checked.unsupported_claims), len(checked.sentences)
-    console.print(Text(f"{total - failed} of {total} claims are supported.", style="bold"))
+    verdicts = checked.verdicts
+    passed = sum(verdict.supported for verdict in verdicts)
+    summary = f"{passed} of {len(verdicts)} claims are supported." if verdicts else "The text makes no claims."
+    console.print(Text(summary, style="bold"))
 
 
 def show_batch(results: Sequence[dict[str, Any]]) -> None:
@@ -190,10 +193,25 @@ def show_replay(replay: Replay) -> None:
     text = "has changed since" if replay.corpus_changed else "is unchanged"
     line = f"Answered {replay.created} from generation {before}. The index is at generation {now}; its text {text}."
     console.print(Text(line, style="dim"), soft_wrap=True)
+    if replay.verifier_changed:
+        console.print(Text("The verifier has changed since.", style="dim"))
     for sentence in replay.sentences:
+        _show_replayed(sentence)
+    if not replay.sentences:
+        console.print("The answer made no claims: nothing to check.")
+    else:
+        console.print("The answer still holds." if replay.holds else "The answer no longer holds.")
+
+
+def _show_replayed(sentence: ReplayedSentence) -> None:
+    if sentence.stands:
         _show_verdict(sentence.text, sentence.now)
-        console.print(Text(f"    source: {sentence.source}", style="dim"))
-    console.print("The answer still holds." if replay.holds else "The answer no longer holds.")
+        console.print(Text(f"    quote: {sentence.source}", style="dim"))
+        return
+    line = Text.assemble((f"✗ {sentence.source}", "red"), "  ", sanitized(sentence.text))
+    console.print(line, soft_wrap=True)
+    if sentence.now.evidence:
+        console.print(_quotation("now", sentence.now.evidence), soft_wrap=True)
 
 
 def _show_verdict(text: str, verdict: Verdict) -> None:
@@ -202,8 +220,13 @@ def _show_verdict(text: str, verdict: Verdict) -> None:
     console.print(line, soft_wrap=True)
     for reason in verdict.reasons:
         console.print(Text(sanitized(f"    {reason}"), style="yellow"), soft_wrap=True)
-    if verdict.evidence and not verdict.supported:
-        console.print(Text(sanitized(f"    nearest: {verdict.evidence.quote[:300]}"), style="dim"), soft_wrap=True)
+    if verdict.evidence:
+        place = verdict.evidence.document_id or f"source {verdict.evidence.source}"
+        console.print(_quotation(place if verdict.supported else "nearest", verdict.evidence), soft_wrap=True)
+
+
+def _quotation(name: str, evidence: Evidence) -> Text:
+    return Text(sanitized(f"    {name}: {evidence.quote[:_MAX_QUOTATION_LENGTH]}"), style="dim")
 
 
 def show_findings(findings: Sequence[DoctorFinding]) -> None:

@@ -74,10 +74,20 @@ class ReplayedSentence:
     now: Verdict
     source: SourceState
 
+    @property
+    def stands(self) -> bool:
+        """Whether its quote still stands in the book."""
+        return self.source not in (SourceState.CHANGED, SourceState.GONE)
+
+    @property
+    def holds(self) -> bool:
+        """Whether its quote still stands and supports it."""
+        return self.stands and self.now.supported
+
 
 @dataclass(frozen=True, slots=True)
 class Replay:
-    """An earlier answer, checked against the current book; `holds` is true if every sentence is still supported."""
+    """An earlier answer, checked against the current book; `holds` is true if every sentence still holds."""
 
     receipt_id: str
     question: str

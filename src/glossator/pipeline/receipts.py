@@ -10,10 +10,10 @@ from glossator.core.answers import Answer, Citation, Mode, Policy, Sentence, Sta
 from glossator.core.ports import Drafter
 from glossator.core.question import Question
 from glossator.core.receipts import Receipt, Replay, ReplayedSentence, SourceState, UsedPassage
-from glossator.core.types import Passage
+from glossator.core.types import Passage, Span
 from glossator.pipeline.wiring import Engine
 from glossator.store.index.generations import Generation, Manifest, timestamp
-from glossator.verification.judge import Verifier
+from glossator.verification.judge import Verifier, quote_spans
 
 PageText = Callable[[str], str]
 """Returns the current text of a document by its id; empty if it was removed."""
@@ -37,10 +37,7 @@ def make_receipt(
     settings: dict[str, str] | None = None,
 ) -> Receipt:
     """The receipt of an answer; the same answer made in the same way has the same id."""
-    used = tuple(
-        UsedPassage(p.chunk_id, p.document_id, p.start, p.end, hashlib.sha256(p.text.encode()).hexdigest())
-        for p in passages
-    )
+    used = tuple(UsedPassage(p.chunk_id, p.document_id, p.start, p.end, _hash(p.text)) for p in passages)
     draft = Receipt(
         *("", created, question, answer, used, generation, corpus_hash, embedder, answerer, prompt_hash),
         *(settings or {}, verifier, Policy.STRICT),
@@ -88,7 +85,7 @@ def replay_receipt(receipt: Receipt, book: Generation, verifier: Verifier) -> Re
         receipt_id=receipt.receipt_id,
         question=receipt.question,
         created=receipt.created,
-        holds=all(s.now.supported for s in sentences if s.before in (None, Status.SUPPORTED)),
+        holds=all(s.holds for s in sentences if s.before in (None, Status.SUPPORTED)),
         generation=(receipt.generation, book.manifest.generation),
         corpus_changed=receipt.corpus_hash != book.manifest.corpus_hash,
         verifier_changed=receipt.verifier != verifier.version,
@@ -101,7 +98,7 @@ def _check_again(
 ) -> ReplayedSentence:
     states, texts = [], []
     for citation in cited:
-        state, text = _current_source(citation, receipt.answer.mode, page_text)
+        state, text = _current_source(citation, receipt, page_text, verifier)
         states.append(state)
         texts += [text] if text else []
     worst = max(states, key=list(SourceState).index, default=SourceState.GONE)
@@ -112,16 +109,31 @@ def _check_again(
     return ReplayedSentence(sentence.text, before, code if code.supported else verdict, worst)
 
 
-def _current_source(citation: Citation, mode: Mode, page_text: PageText) -> tuple[SourceState, str]:
+def _current_source(
+    citation: Citation, receipt: Receipt, page_text: PageText, verifier: Verifier
+) -> tuple[SourceState, str]:
     """What happened to a quote, and the text to check against now."""
-    if mode is Mode.SELECTED_TEXT:
+    if receipt.answer.mode is Mode.SELECTED_TEXT:
         return SourceState.SELECTION, citation.quote
     page = page_text(citation.document_id)
     if not page:
         return SourceState.GONE, ""
-    if page[citation.start : citation.end] == citation.quote:
+    if _is_passage_unchanged(citation, receipt, page):
         return SourceState.UNCHANGED, citation.quote
-    moved = page.find(citation.quote)
-    if moved >= 0:
-        return SourceState.MOVED, citation.quote
+    found = quote_spans(citation.quote, verifier.prepare([page]), 1)
+    if found:
+        unmoved = Span(citation.start, citation.end) in found
+        return SourceState.UNCHANGED if unmoved else SourceState.MOVED, citation.quote
     return SourceState.CHANGED, page[max(0, citation.start - _CONTEXT_LENGTH) : citation.end + _CONTEXT_LENGTH]
+
+
+def _is_passage_unchanged(citation: Citation, receipt: Receipt, page: str) -> bool:
+    """Whether the passage around a quote is where it was, word for word."""
+    return any(
+        used.chunk_id == citation.chunk_id and used.text_hash == _hash(page[used.start : used.end])
+        for used in receipt.passages
+    )
+
+
+def _hash(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()

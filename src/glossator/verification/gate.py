@@ -10,6 +10,7 @@ from glossator.core.answers import CheckedDraft, Evidence, Policy, Sentence, Sta
 from glossator.core.thresholds import SHOWN
 from glossator.core.types import Passage
 from glossator.verification.claims.split import DraftSplitter, Segment, SegmentKind
+from glossator.verification.headings import makes_claim
 from glossator.verification.judge import PreparedPassages, Verifier, unsupported
 from glossator.verification.sanitize import is_rule, is_small_talk, safe_markdown, safe_prefix, sanitize
 
@@ -82,8 +83,10 @@ class Gate:
         if segment.kind is SegmentKind.HEADING:
             level = _heading_level(segment)
             self._pending = [s for s in self._pending if s.kind is SegmentKind.HEADING and _heading_level(s) < level]
-            if not self._verifier.is_title(segment.text, self._prepared):
-                return "" if self._policy is Policy.STRICT else self._check(segment)
+            if self._policy is Policy.FLAG and makes_claim(segment.text):
+                return self._check(segment)
+            if self._policy is Policy.STRICT and not self._verifier.is_title(segment.text, self._prepared):
+                return ""
         elif not (is_rule(segment) if segment.kind is SegmentKind.SPACE else is_small_talk(segment.text)):
             return ""
         self._pending.append(segment)
@@ -93,7 +96,9 @@ class Gate:
         """Judge a segment; returns its text if it can be shown."""
         shown = safe_markdown(segment)
         if not segment.text or shown is None:
-            self._withhold(segment, unsupported(HIDDEN_CONTENT))
+            self._withhold(segment, hidden := unsupported(HIDDEN_CONTENT))
+            if self._policy is Policy.FLAG and segment.text:
+                self.sentences.append(Sentence(sanitize(segment.text), (), hidden))
             return ""
         verdict = self._judge(segment)
         if verdict.supported and verdict.evidence:

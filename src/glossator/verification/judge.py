@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property, lru_cache
 
 from glossator.core.answers import Evidence, Status, Verdict
@@ -14,20 +14,16 @@ from glossator.core.types import Passage, Span, TokenVectors
 from glossator.verification.compare.comparison import Comparison, compare
 from glossator.verification.compare.vector_similarity import vector_features
 from glossator.verification.compare.windows import TokenizedPassage, best_windows, tokenize_passages
+from glossator.verification.headings import title_words
 from glossator.verification.lead_ins import strip_lead_in
 from glossator.verification.model import score
 from glossator.verification.reading.tokenizer import TokenizedText, has_content, tokenize
 from glossator.verification.reasons import contradicts, reasons
 from glossator.verification.sanitize import is_small_talk, unknown_symbols
-
-VERSION = "2"
-"""Incremented whenever a verdict may change; recorded in every receipt."""
+from glossator.verification.version import verifier_version
 
 MAX_CLAIM_LENGTH = 4000
 """In characters. A longer claim is unsupported: nobody could check it at a glance."""
-
-MAX_TITLE_WORDS = 6
-"""A longer heading is judged as a sentence."""
 
 MAX_FRAGMENT_WORDS = 3
 """A text this short is judged by whether a passage contains it as a phrase."""
@@ -36,6 +32,11 @@ MAX_SENTENCE_TOKENS = 250
 """A longer sentence is not compared, and so not supported."""
 
 _LINE_BREAK = re.compile(r"(?P<end>)(?:(?<=[.!?:;…。۔])[ \t]*\n|\n[ \t]*\n)\s*")
+
+_ITEM_MARKER = re.compile(r"(?:[>\s]|[-*+•|]|\d{1,3}[.)]|#{1,6})*")
+
+_MAX_MARGIN = 200
+"""Characters around a quote that tell whether it covers its lines."""
 
 MODEL_LANGUAGE = "en"
 """The language of the token model; texts in other languages are judged without it."""
@@ -103,7 +104,7 @@ class Verifier:
     @property
     def version(self) -> str:
         """The version that a receipt records: of the rules and of the token model."""
-        return f"{VERSION}+{self.encoder.fingerprint if self.encoder else 'words'}"
+        return f"{verifier_version()}+{self.encoder.fingerprint if self.encoder else 'words'}"
 
     def prepare(self, passages: Sequence[Passage | str]) -> PreparedPassages:
         """Prepare the passages of an answer for checking."""
@@ -137,12 +138,9 @@ class Verifier:
 
     def is_title(self, text: str, prepared: PreparedPassages) -> bool:
         """Whether a heading makes no claim: a few words that occur as a phrase in a passage or in its headings."""
-        tokens = tokenize(text).tokens
-        words = [token.form for token in tokens if token.weight or token.family]
-        if not words or len(words) > MAX_TITLE_WORDS or any(token.quantity for token in tokens):
-            return False
+        words = title_words(text)
         above = [" ".join(passage.heading_path) for passage in prepared.passages if passage]
-        return any(_contains_phrase(words, source) for source in (*prepared.texts, *above))
+        return words is not None and any(_contains_phrase(words, source) for source in (*prepared.texts, *above))
 
     def is_unmatched_fragment(self, text: str, prepared: PreparedPassages) -> bool:
         """Whether a text is too short to judge, and no passage contains it as a phrase."""
@@ -211,21 +209,50 @@ def _passage_numbers(prepared: PreparedPassages, cited: Sequence[int] | None) ->
 
 def _find_verbatim(claim: str, prepared: PreparedPassages, numbers: Sequence[int]) -> Evidence | None:
     """Where a passage has a claim verbatim, as whole sentences."""
-    wanted = claim.strip()
-    for number in numbers if len(wanted) > 1 else ():
-        at = prepared.texts[number - 1].find(wanted)
-        while at >= 0:
-            starts, ends = prepared.sentence_boundaries(number)
-            if at in starts and at + len(wanted) in ends:
-                return _make_evidence(prepared, number, Span(at, at + len(wanted)))
-            at = prepared.texts[number - 1].find(wanted, at + 1)
+    for number in numbers:
+        for span in _occurrences(claim.strip(), prepared, number):
+            if _is_whole_sentences(prepared, number, span):
+                return _make_evidence(prepared, number, span)
     return None
+
+
+def quote_spans(quote: str, prepared: PreparedPassages, number: int) -> list[Span]:
+    """Where a quote stands in a passage, as whole sentences or whole lines and not as part of another statement."""
+    return [
+        span
+        for span in _occurrences(quote, prepared, number)
+        if _is_whole_sentences(prepared, number, span) or _is_whole_item(prepared.texts[number - 1], span)
+    ]
+
+
+def _occurrences(wanted: str, prepared: PreparedPassages, number: int) -> Iterator[Span]:
+    at = prepared.texts[number - 1].find(wanted) if len(wanted) > 1 else -1
+    while at >= 0:
+        yield Span(at, at + len(wanted))
+        at = prepared.texts[number - 1].find(wanted, at + 1)
+
+
+def _is_whole_sentences(prepared: PreparedPassages, number: int, span: Span) -> bool:
+    starts, ends = prepared.sentence_boundaries(number)
+    return span.start in starts and span.end in ends
 
 
 def _is_whole_lines(text: str, span: Span) -> bool:
     """Whether a span covers whole lines, or whole inline code."""
-    before, after = text[: span.start].rstrip(" \t"), text[span.end :].lstrip(" \t")
-    return (not before or before[-1] in "\n`") and (not after or after[0] in "\n`")
+    before, after = _line_around(text, span)
+    return before[-1:] in ("", "`") and after[:1] in ("", "`")
+
+
+def _is_whole_item(text: str, span: Span) -> bool:
+    """Whether a span covers whole lines, but for the markers of a list, a heading or a table."""
+    before, after = _line_around(text, span)
+    return _ITEM_MARKER.fullmatch(before) is not None and after in ("", "|")
+
+
+def _line_around(text: str, span: Span) -> tuple[str, str]:
+    """What is before and after a span on its lines, without white space; of a long line, the nearest part."""
+    before, after = text[max(0, span.start - _MAX_MARGIN) : span.start], text[span.end : span.end + _MAX_MARGIN]
+    return before.rpartition("\n")[2].strip(), after.partition("\n")[0].strip()
 
 
 def _contains_phrase(words: Sequence[str], source: str) -> bool:

@@ -49,6 +49,7 @@ _PARTIAL_START = re.compile(
     rf"(?:\||#{{1,6}})[{SPACES}]*|~{{3,}}.*|\[[ xX]?\]?"
     rf"|(?:\*\*|__)(?:[0-9]{{1,3}}[.)]?[{SPACES}]*)?{_TITLE}{{0,120}}(?:\*\*?:?[{SPACES}]*)?"
 )
+_UNDERLINE = re.compile(rf"={{3,}}[{SPACES}]*+\n")
 _DELIMITER_ROW = re.compile(rf"[{SPACES}>]*\|?(?:[{SPACES}]*:?-+:?[{SPACES}]*\|)*(?:[{SPACES}]*:?-+:?[{SPACES}]*)?\n")
 _PARTIAL_DELIMITER_ROW = re.compile(rf"[{SPACES}>|:-]*")
 
@@ -104,3 +105,8 @@ def is_delimiter_row(line: str, whole: bool) -> bool | None:
     if not whole:
         return None if _PARTIAL_DELIMITER_ROW.fullmatch(line) else False
     return "|" in line and "-" in line and _DELIMITER_ROW.fullmatch(line) is not None
+
+
+def is_underline(line: str) -> bool:
+    """Whether a line marks the line above it as a heading; of dashes, it is rather a rule."""
+    return _UNDERLINE.fullmatch(line) is not None

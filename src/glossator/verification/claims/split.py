@@ -7,7 +7,7 @@ import re
 from glossator.core.text.sentences import MAX_SENTENCE_LENGTH
 from glossator.verification.claims.asides import is_aside
 from glossator.verification.claims.buffer import MAX_RUN, SPACE_RUN, DraftBuffer, NeedMoreText, require_known
-from glossator.verification.claims.layout import SPACES, LineKind, is_delimiter_row, parse_line_start
+from glossator.verification.claims.layout import SPACES, LineKind, is_delimiter_row, is_underline, parse_line_start
 from glossator.verification.claims.scan import CodeBlockScanner, SentenceScanner
 from glossator.verification.claims.segments import Segment, SegmentKind, make_code_segment, make_segment
 
@@ -59,6 +59,7 @@ class DraftSplitter:
         header, draft = False, self._draft
         if self._scanner:
             end = self._scanner.find_end()
+            header = kind is LineKind.TEXT and self._is_underlined(end)
         elif kind is LineKind.SPACE:
             end, draft.new_block = self._body, True
         else:
@@ -68,6 +69,12 @@ class DraftSplitter:
         draft.has_uppercase = draft.has_uppercase or segment.raw != segment.raw.lower()
         self._start, self._line_kind, self._scanner = end, None, None
         return segment
+
+    def _is_underlined(self, end: int) -> bool:
+        """Whether the next line makes a heading of a segment that ends with its line."""
+        draft = self._draft
+        ends_line = draft.text[end - 1] == "\n" and not draft.new_block
+        return self._line_start and ends_line and is_underline(draft.line_at(end)[0])
 
     def _make_segment(self, kind: LineKind, end: int, header: bool) -> Segment:
         """The segment that ends at a position."""
