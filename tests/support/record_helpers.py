@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+import threading
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import sqlalchemy as sa
+from sqlalchemy.util import await_only
 
 from glossator.core.answers import (
     Answer,
@@ -25,6 +28,7 @@ from glossator.core.question import Question
 from glossator.core.receipts import Receipt
 from glossator.core.types import Passage
 from glossator.pipeline.receipts import make_receipt
+from glossator.store.records.queries import find_session
 from glossator.store.records.record_store import RecordStore
 
 DAY, MONTHS = timedelta(hours=24), timedelta(days=90)
@@ -121,6 +125,28 @@ async def wait_for_queued_turns(records: RecordStore, count: int) -> None:
     async with asyncio.timeout(30):
         while await count_rows(records, "turns") != (count,):  # noqa: ASYNC110 - the database sends no events
             await asyncio.sleep(0.01)
+
+
+@asynccontextmanager
+async def slow_write(records: RecordStore, key: SessionKey) -> AsyncIterator[None]:
+    """A transaction of another process that holds a session's row, and on SQLite the database, until the block ends."""
+    locked, release = threading.Event(), threading.Event()
+
+    def work(db: sa.Connection) -> None:
+        find_session(db, key, lock=True)
+        locked.set()
+        if db.dialect.name == "sqlite":
+            release.wait(10)
+        else:
+            await_only(asyncio.to_thread(release.wait, 10))
+
+    writing = asyncio.create_task(records.database.write(work))
+    await asyncio.to_thread(locked.wait, 10)
+    try:
+        yield
+    finally:
+        release.set()
+        await writing
 
 
 def later(**time: float) -> datetime:

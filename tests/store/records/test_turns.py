@@ -24,6 +24,7 @@ from record_helpers import (
     later,
     questions,
     sample_receipt,
+    slow_write,
     wait_for_queued_turns,
 )
 
@@ -134,13 +135,43 @@ async def test_cancelling_begin_turn_at_any_moment_blocks_nobody(records: Record
             await records.cancel_turn(await task)
         await wait_for_queued_turns(records, 0)
     async with asyncio.timeout(8):
-        while True:
-            try:
-                await add_exchange(records)
-                break
-            except ConversationBusy:  # on a busy machine, cancelled turns may still be leaving the queue
-                await asyncio.sleep(0.05)
+        await add_exchange(records)
     assert await questions(records) == [QUESTION, QUESTION]
+
+
+async def test_turns_cancelled_while_they_join_the_queue_do_not_make_the_conversation_busy(
+    open_records: OpenStore,
+) -> None:
+    records, other = await open_records(), await open_records()
+    await add_exchange(records)
+    async with slow_write(other, KEY):
+        joining = [asyncio.create_task(records.begin_turn(KEY, Question("never mind"))) for _ in range(9)]
+        await asyncio.sleep(0.05)
+        for task in joining:
+            task.cancel()
+        await asyncio.sleep(0)
+        next_one = asyncio.create_task(add_exchange(records))
+        await asyncio.sleep(0.05)
+    async with asyncio.timeout(8):
+        await next_one
+    assert all(
+        isinstance(each, asyncio.CancelledError) for each in await asyncio.gather(*joining, return_exceptions=True)
+    )
+    assert await count_rows(other, "turns") == (0,)
+
+
+async def test_cancelled_turn_has_left_the_queue_when_its_task_ends(open_records: OpenStore) -> None:
+    records, other = await open_records(), await open_records()
+    await add_exchange(records)
+    async with slow_write(other, KEY):
+        joining = asyncio.create_task(records.begin_turn(KEY, Question("never mind")))
+        await asyncio.sleep(0.05)
+        joining.cancel()
+        await asyncio.sleep(0.05)
+        assert not joining.done()
+    with pytest.raises(asyncio.CancelledError):
+        await joining
+    assert await count_rows(other, "turns") == (0,)
 
 
 async def test_cancelled_task_releases_its_turn(records: RecordStore) -> None:

@@ -82,7 +82,7 @@ class RecordStore:
         self._turn_ended: WeakValueDictionary[uuid.UUID, asyncio.Event] = WeakValueDictionary()
         self._tickets: set[int] = set()
         self._unreleased: set[int] = set()
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._leaving: dict[asyncio.Task[None], uuid.UUID] = {}
         self._renewal: asyncio.Task[None] | None = None
 
     async def begin_turn(self, key: SessionKey, question: Question, idempotency_key: str | None = None) -> Turn:
@@ -103,28 +103,44 @@ class RecordStore:
         return turn
 
     async def _enqueue(self, key: SessionKey, question: Question, request: str | None) -> tuple[int, Turn | None]:
-        """Join the queue; if cancelled while joining, leave it again."""
+        """Join the queue, after the cancelled turns of this process have left it; if cancelled meanwhile, leave it."""
+        if leaving := [task for task, session_id in self._leaving.items() if session_id == key.session_id]:
+            await asyncio.wait(leaving)
         unreleased = frozenset(self._unreleased)
         lease = timedelta(seconds=self.timings.lease_seconds)
         enqueuing = asyncio.ensure_future(
             self.database.write(lambda db: queries.enqueue(db, key, question, request, lease, unreleased))
         )
         try:
-            queued = await asyncio.shield(enqueuing)
+            ticket, turn = await asyncio.shield(enqueuing)
         except asyncio.CancelledError:
-            self._start_task(self._leave_queue(key, enqueuing))
+            await asyncio.wait([self._leave_queue(key, self._leave_once_joined(key, enqueuing))])
             raise
         self._unreleased -= unreleased
-        self._tickets.add(queued[0])
+        self._tickets.add(ticket)
         if self._renewal is None or self._renewal.done():
-            self._renewal = self._start_task(self._renew_leases())
-        return queued
+            self._renewal = asyncio.create_task(self._renew_leases())
+        return ticket, turn
 
-    def _start_task(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
-        task = asyncio.create_task(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+    def _leave_queue(self, key: SessionKey, leaving: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        """Leave the queue in a task of its own, which is not cancelled with the caller."""
+        task = asyncio.create_task(leaving)
+        self._leaving[task] = key.session_id
+        task.add_done_callback(self._leaving.pop)
         return task
+
+    async def _leave_once_joined(self, key: SessionKey, enqueuing: asyncio.Future[tuple[int, Turn | None]]) -> None:
+        with suppress(GlossatorError):
+            await self._dequeue(Turn(key, (await enqueuing)[0], ""))
+
+    async def _dequeue(self, turn: Turn) -> None:
+        try:
+            await self.database.write(lambda db: queries.dequeue(db, turn.ticket))
+        except DatabaseUnavailable:
+            self._unreleased.add(turn.ticket)
+            raise
+        finally:
+            self._notify_waiting(turn)
 
     async def _renew_leases(self) -> None:
         """Renew the leases of this process for as long as it has turns that wait or are being answered."""
@@ -134,10 +150,6 @@ class RecordStore:
             with suppress(DatabaseUnavailable):
                 await self.database.write(partial(queries.renew_leases, tickets=sorted(self._tickets), lease=lease))
             await asyncio.sleep(self.timings.renew_interval_seconds)
-
-    async def _leave_queue(self, key: SessionKey, enqueuing: asyncio.Future[tuple[int, Turn | None]]) -> None:
-        with suppress(GlossatorError):
-            await self.cancel_turn(Turn(key, (await enqueuing)[0], ""))
 
     async def _wait_for_turn(self, key: SessionKey, ticket: int, request: str | None) -> Turn:
         """Check again when a turn of this process ends, and at intervals for those of other processes."""
@@ -178,13 +190,7 @@ class RecordStore:
 
         While the database is unavailable the turn stays queued; the next turn to begin removes it.
         """
-        try:
-            await asyncio.shield(self.database.write(lambda db: queries.dequeue(db, turn.ticket)))
-        except DatabaseUnavailable:
-            self._unreleased.add(turn.ticket)
-            raise
-        finally:
-            self._notify_waiting(turn)
+        await asyncio.shield(self._leave_queue(turn.key, self._dequeue(turn)))
 
     def _notify_waiting(self, turn: Turn) -> None:
         self._tickets.discard(turn.ticket)
@@ -305,10 +311,11 @@ class RecordStore:
         return CleanupResult(inactive, expired, old_receipts, forgotten)
 
     async def close(self) -> None:
-        """Stop background tasks and close all connections."""
-        for task in tuple(self._tasks):
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        """Stop renewing leases, let cancelled turns leave, and close all connections."""
+        if self._renewal is not None:
+            self._renewal.cancel()
+            await asyncio.gather(self._renewal, return_exceptions=True)
+        await asyncio.gather(*self._leaving, return_exceptions=True)
         await self.database.close()
 
 
