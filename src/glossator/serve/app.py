@@ -32,7 +32,7 @@ from glossator.serve.auth.origins import web_origin
 from glossator.serve.doors import agent, ask, chat, feedback, grounded, query, search
 from glossator.serve.doors import openai as completions
 from glossator.serve.doors.base import DEFAULT_DOOR, door_for
-from glossator.serve.doors.service import QUERY_BUDGET_SECONDS, AnswerService
+from glossator.serve.doors.service import AnswerService
 from glossator.serve.doors.streams import Streams
 from glossator.serve.mcp.server import McpEndpoint
 from glossator.serve.middleware.errors import ErrorMiddleware, error_response
@@ -89,13 +89,12 @@ def create_app(
     engine: Engine | None = None,
     *,
     streams: Streams | None = None,
-    query_budget_seconds: float = QUERY_BUDGET_SECONDS,
     options: ServerOptions | None = None,
 ) -> FastAPI:
     """The application for these settings, or for those of the environment."""
     settings = settings or load_settings()
     engine = engine or wire(settings)
-    server = _build(settings, engine, streams or Streams(), query_budget_seconds, options or ServerOptions())
+    server = _build(settings, engine, streams or Streams(), options or ServerOptions())
     routers = _routers(server)
     api_routes = [route for router in routers for route in router.routes if isinstance(route, APIRoute)]
     app = FastAPI(
@@ -115,9 +114,7 @@ def create_app(
     return app
 
 
-def _build(
-    settings: Settings, engine: Engine, streams: Streams, query_budget_seconds: float, options: ServerOptions
-) -> _Server:
+def _build(settings: Settings, engine: Engine, streams: Streams, options: ServerOptions) -> _Server:
     metrics = Metrics(engine)
     origins = [web_origin(origin.strip()) for origin in settings.cors_origins.split(",") if origin.strip()]
     trace, end_tracing = start_tracing() if tracing_enabled() else (no_tracing, lambda: None)
@@ -128,7 +125,7 @@ def _build(
         keys=KeyStore(settings.data_dir / KEYS_FILE, check_interval_seconds=options.key_check_interval_seconds),
         metrics=metrics,
         streams=streams,
-        service=AnswerService(engine, streams, metrics, query_budget_seconds),
+        service=AnswerService(engine, streams, metrics),
         mcp=McpEndpoint(engine, hosts=(settings.host,), origins=origins),
         cors_origins=origins,
         rate_limiter=RateLimiter(settings) if requests_per_minute(settings) else None,

@@ -78,6 +78,7 @@ def server_process(
         "verify_models": False,
         "cache_answers": 0,
         "answer_seconds": LONG_SECONDS,
+        "query_seconds": LONG_SECONDS,
         "request_seconds": LONG_SECONDS,
     }
     variables = {f"GLOSSATOR_{name.upper()}": str(value) for name, value in (defaults | values).items()}

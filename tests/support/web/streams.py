@@ -302,11 +302,12 @@ async def stream_server(folder: Path, policy: RetryPolicy = NO_TIMEOUTS, **value
         "verify_models": False,
         "cache_answers": 0,
         "answer_seconds": LONG_SECONDS,
+        "query_seconds": LONG_SECONDS,
         "request_seconds": LONG_SECONDS,
     }
     settings = load_settings(data_dir=folder, **(defaults | values))
     engine, streams = wire(settings, policy), Streams(NO_LIMITS)
-    app = create_app(settings, engine, streams=streams, query_budget_seconds=LONG_SECONDS)
+    app = create_app(settings, engine, streams=streams)
     transport = httpx.ASGITransport(app, raise_app_exceptions=False)
     async with (
         app.router.lifespan_context(app),

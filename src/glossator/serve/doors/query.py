@@ -99,7 +99,7 @@ def routes(service: AnswerService) -> APIRouter:
     router = DOOR.router()
 
     def build_question(body: AgentRequest, context: RequestContext) -> Question:
-        seconds = service.query_budget_seconds - _FALLBACK_SECONDS - context.seconds
+        seconds = service.engine.settings.query_seconds - _FALLBACK_SECONDS - context.seconds
         return Question(body.query, top_k=body.top_k, deadline=time.monotonic() + seconds)
 
     @router.post(

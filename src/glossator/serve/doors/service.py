@@ -27,9 +27,6 @@ from glossator.serve.doors.streams import StreamFormat, StreamPosition, Streams,
 from glossator.serve.middleware.context import RequestContext, context_of
 from glossator.serve.ops.metrics import Metrics
 
-QUERY_BUDGET_SECONDS = 5.0
-"""How long the query door may take."""
-
 
 @dataclass(frozen=True, slots=True)
 class AnswerService:
@@ -38,7 +35,6 @@ class AnswerService:
     engine: Engine
     streams: Streams
     metrics: Metrics
-    query_budget_seconds: float = QUERY_BUDGET_SECONDS
 
     async def answer(self, question: Question) -> AnswerWithReceipt:
         """A whole answer."""
