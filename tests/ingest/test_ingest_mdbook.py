@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from glossator.core.types import Document
+from glossator.core.types import BlockKind, Document
 from glossator.ingest.read import read_source
 
 LIMIT = 20_000_000
@@ -139,3 +139,15 @@ def test_hidden_rust_lines_are_removed(tmp_path: Path) -> None:
 def test_hash_lines_of_other_languages_are_retained(tmp_path: Path) -> None:
     listing = "```python\n# comment\na = 1\n```"
     assert text_of_page(tmp_path, listing) == listing
+
+
+def test_heading_ids_match_the_output_of_mdbook(tmp_path: Path) -> None:
+    page = """# A\n\n## B {#b}\n\n## B\n\n## B\n\n## Img ![alternative](x.png) end\n\n## C++ `code` *em*\n\n## Été à
+\n## Own { #own .cls }\n\n## H<sub>2</sub>O ~~old~~ new ~gone~\n\n## 🚀 Rocket\n\n## A\n\nSetext *x*\n-----\n
+> ## In quote\n\n- ## In list\n\n```\n## code\n```\n\n## After code {#after}\n"""
+    write_book(tmp_path, {"src/SUMMARY.md": "- [Page](page.md)", "src/page.md": page})
+    (document,) = read_source(str(tmp_path), "", LIMIT).documents
+    assert [block.anchor for block in document.blocks if block.kind is BlockKind.HEADING] == [
+        *("a", "b", "b", "b-1", "img--end", "c-code-em", "été-à", "own", "h2o-old-new-gone", "-rocket", "a-1"),
+        *("setext-x", "in-quote", "in-list", "after"),
+    ]

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from glossator.core.types import BlockKind
 from glossator.ingest.read import SourceContents, read_source
+from paths import DATA
 
 LIMIT = 1_000_000
+SITE = DATA / "mkdocs"
+EXPECTED_PAGES: list[dict[str, Any]] = json.loads((SITE / "truth.json").read_text("utf-8"))["pages"]
 CONFIG = """site_name: B
 site_url: https://x.org/b/
 nav:
@@ -77,6 +82,20 @@ def test_front_matter_sets_the_title(tmp_path: Path) -> None:
     assert page.title == "Own title"
 
 
+@pytest.mark.parametrize("expected", EXPECTED_PAGES, ids=lambda page: page["source"])
+def test_headings_match_the_output_of_mkdocs(expected: dict[str, Any]) -> None:
+    pages = {document.document_id: document for document in read_source(str(SITE), None, LIMIT).documents}
+    blocks = pages[expected["source"]].blocks
+    assert [[b.level, b.anchor] for b in blocks if b.kind is BlockKind.HEADING] == expected["headings"]
+
+
+def test_text_after_a_code_block_is_not_code(tmp_path: Path) -> None:
+    (page,) = read_site(
+        tmp_path, "site_name: B", page='```\na\n```\n\n!!! note "Title"\n    Words.\n\n## Recap { #recap }\n'
+    ).documents
+    assert page.text == "```\na\n```\n\nTitle\n\nWords.\n\nRecap"
+
+
 def test_heading_ids_match_python_markdown(tmp_path: Path) -> None:
     (page,) = read_site(
         tmp_path, "site_name: B", page="## Été, à C++\n\n## Own {: #my-id .x }\n\n## A\n\n## A\n"
@@ -94,7 +113,7 @@ SYNTAX = {
         '!!! warning "Mind the gap"\n\n    Some *words*.\n\nAfter.',
         "Mind the gap\n\nSome words.\n\nAfter.",
     ),
-    "an untitled admonition": ("!!! note\n    Some words.\nAfter.", "Some words. After."),
+    "an untitled admonition": ("!!! note\n    Some words.\nAfter.", "Some words.\n\nAfter."),
     "an admonition with classes": ('!!! note inline end ""\n    Some words.', "Some words."),
     "a foldable admonition": ('???+ note "Open"\n    Some words.', "Open\n\nSome words."),
     "tabs": ('=== "C"\n\n    One.\n\n=== "C++"\n\n    Two.', "C\n\nOne.\n\nC++\n\nTwo."),

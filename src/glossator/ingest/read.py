@@ -13,30 +13,15 @@ from urllib.parse import quote, urljoin
 from glossator.core.errors import SourceError
 from glossator.core.types import Block, BlockKind, Document, SkippedFile
 from glossator.ingest.files import read_text, well_formed
-from glossator.ingest.formats.dialects import (
-    convert_admonitions,
-    convert_alerts,
-    convert_mkdocs_blocks,
-    hide_rust_lines,
-)
+from glossator.ingest.formats.dialects import MDX, dialect_of
 from glossator.ingest.formats.html import ExtractedPage, extract
 from glossator.ingest.formats.includes import IncludeReader, expand_includes, mdx_to_markdown
-from glossator.ingest.formats.markdown import (
-    Slugify,
-    github_slug,
-    mdbook_slug,
-    mkdocs_slug,
-    scalar,
-    split_front_matter,
-    to_html,
-)
+from glossator.ingest.formats.markdown import scalar, split_front_matter, to_html
 from glossator.ingest.layouts import detect_layout, plain
 from glossator.ingest.layouts.page import HTML_SUFFIXES, MARKDOWN_SUFFIXES, READABLE_SUFFIXES, SiteLayout, SourcePage
 
-READER_VERSION = 2
+READER_VERSION = 3
 """Part of the content hash; increased when the same file would give different text, so that it is indexed again."""
-
-_SLUGS: dict[str, Slugify] = {"mdbook": mdbook_slug, "mkdocs": mkdocs_slug}
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,9 +111,10 @@ def _extract(text: str, page: SourcePage, layout: SiteLayout) -> ExtractedPage:
     front, body = split_front_matter(text)
     includes = IncludeReader(layout.root)
     if _is_mdx(suffix, front, layout):
-        html = to_html(mdx_to_markdown(body, page.path, includes), github_slug, indented_code=False)
+        html = to_html(mdx_to_markdown(body, page.path, includes), MDX, [])
     else:
-        html = to_html(_markdown(body, page.path, layout.name, includes), _SLUGS.get(layout.name, github_slug))
+        body = expand_includes(body, page.path, includes) if layout.name == "mdbook" else body
+        html = to_html(body, dialect_of(layout.name, layout.extensions), [])
     extracted = extract(f"<main>{html}</main>")
     title = scalar(front.get("title")) or extracted.title
     return ExtractedPage(title, extracted.text, extracted.blocks)
@@ -139,15 +125,6 @@ def _is_mdx(suffix: str, front: dict[str, Any], layout: SiteLayout) -> bool:
     if layout.name == "docusaurus" and front.get("format") in ("md", "mdx"):
         return bool(front["format"] == "mdx")
     return suffix == ".mdx" or layout.mdx
-
-
-def _markdown(text: str, path: Path, layout: str, includes: IncludeReader) -> str:
-    """Plain Markdown: the syntax of the site generator's dialect is converted or removed."""
-    if layout == "mdbook":
-        text = hide_rust_lines(expand_includes(text, path, includes))
-    if layout == "mkdocs":
-        text = convert_mkdocs_blocks(text)
-    return convert_admonitions(convert_alerts(text))
 
 
 def _plain_text(text: str) -> ExtractedPage:

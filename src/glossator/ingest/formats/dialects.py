@@ -1,65 +1,57 @@
-"""Markdown dialects: converts admonitions, tabs and alerts to plain Markdown, and removes hidden lines."""
+"""Markdown dialects: how each site generator reads Markdown."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable
+from collections.abc import Container
+from dataclasses import dataclass, replace
 
-from glossator.ingest.formats.fences import fenced_lines
+from glossator.ingest.formats.slugs import Slugify, github_slug, mdbook_slug, mkdocs_slug
 
-_ADMONITION = re.compile(r"[ \t>]*:{3,}[ \t]*([\w-]*)[ \t]*(?:\[(.*)\])?[ \t]*(?:\{[^}]*\})?[ \t]*(.*)")
-_ALERT = re.compile(r"([ \t]*>[ \t>]*)\[!(?:NOTE|TIP|IMPORTANT|WARNING|CAUTION)\][ \t]*", re.IGNORECASE)
-_MKDOCS_OPENING = re.compile(
-    r"[ \t]*(?:(?:!!!|\?\?\?\+?)[ \t]+[\w-][\w -]*?(?:[ \t]+\"(?P<title>.*)\")?|===[!+]*[ \t]+\"(?P<tab>.*)\")[ \t]*"
-)
-_HEADING_ATTRIBUTES = re.compile(r"(#{1,6}[ \t].*?)\{:?[ \t]*(#[\w-]+)?[^{}]*\}[ \t]*")
-_RUST_HIDDEN = re.compile(r"[ \t]*#(?: .*)?")
-
-
-def convert_admonition_line(line: str) -> str:
-    """Replace `:::note[Title]` by its title, and remove `:::`."""
-    match = _ADMONITION.fullmatch(line)
-    return f"\n\n{(match[2] or match[3]).strip()}\n\n" if match else line
+_MKDOCS_MARKS = {
+    "pymdownx.caret": (("^^", "ins"), ("^", "sup")),
+    "pymdownx.tilde": (("~", "sub"),),
+    "pymdownx.mark": (("==", "mark"),),
+    "pymdownx.keys": (("++", "kbd"),),
+}
+"""Marks that are text unless the site enables the extension that defines them."""
 
 
-def convert_admonitions(text: str) -> str:
-    """Docusaurus: `:::` around an admonition."""
-    return _outside_code(text, convert_admonition_line)
+@dataclass(frozen=True, slots=True)
+class Dialect:
+    """The rules of one site generator.
+
+    `marks` pairs a mark around text with its HTML tag; `emoji` and `macros` tell whether the generator replaces
+    `:name:` and `{{ name }}`, `attribute_lists` whether `{#id .class}` may be more than a heading's id,
+    `pictures_in_ids` whether the names of emoji and images count for heading ids, and `reserves_ids` whether an id that
+    an author chose is given to no other heading.
+    """
+
+    slugify: Slugify = github_slug
+    marks: tuple[tuple[str, str], ...] = (("~", "s"),)
+    emoji: bool = False
+    macros: bool = False
+    attribute_lists: bool = True
+    indented_code: bool = True
+    hides_rust_lines: bool = False
+    pictures_in_ids: bool = False
+    reserves_ids: bool = False
 
 
-def convert_alerts(text: str) -> str:
-    """GitHub: `> [!NOTE]` above a block quote."""
-    return _outside_code(text, lambda line: _ALERT.sub(r"\1", line) if _ALERT.fullmatch(line) else line)
+MDX = Dialect(emoji=True, attribute_lists=False, indented_code=False, pictures_in_ids=True)
+_DIALECTS = {
+    "docusaurus": replace(MDX, indented_code=True),
+    "mdbook": Dialect(mdbook_slug, hides_rust_lines=True),
+}
 
 
-def _outside_code(text: str, change: Callable[[str], str]) -> str:
-    return "\n".join(change(line) if code is None else line for line, code in fenced_lines(text))
-
-
-def convert_mkdocs_blocks(text: str) -> str:
-    """MkDocs: `!!! note "Title"` and `=== "Tab"` become their titles; their bodies lose one level of indentation."""
-    lines: list[str] = []
-    depth = 0
-    for line, code in fenced_lines(text):
-        indent = len(line) - len(line.lstrip(" "))
-        if code is None and line.strip():
-            depth = min(depth, indent // 4)
-        if code is None and (opening := _MKDOCS_OPENING.fullmatch(line)):
-            depth = indent // 4 + 1
-            lines += ["", opening["title"] or opening["tab"] or "", ""]
-        else:
-            line = line[min(indent, 4 * depth) :]
-            heading = _HEADING_ATTRIBUTES.fullmatch(line) if code is None else None
-            lines.append(f"{heading[1]}{{{heading[2]}}}" if heading and heading[2] else line)
-    return "\n".join(lines)
-
-
-def hide_rust_lines(text: str) -> str:
-    """mdBook: remove lines of Rust code that begin with `# `: they make it compile, and are not displayed."""
-    lines = []
-    for line, code in fenced_lines(text):
-        if code is None or not re.match(r"rust\b", code):
-            lines.append(line)
-        elif not _RUST_HIDDEN.fullmatch(line):
-            lines.append(re.sub(r"^([ \t]*)##", r"\1#", line))
-    return "\n".join(lines)
+def dialect_of(layout: str, extensions: Container[str] = ()) -> Dialect:
+    """The dialect of Markdown files in a site with this layout and these extensions."""
+    if layout != "mkdocs":
+        return _DIALECTS.get(layout, Dialect())
+    return Dialect(
+        mkdocs_slug,
+        tuple(mark for extension, marks in _MKDOCS_MARKS.items() if extension in extensions for mark in marks),
+        emoji="pymdownx.emoji" in extensions,
+        macros="macros" in extensions,
+        reserves_ids=True,
+    )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Callable
 from datetime import date
 from itertools import pairwise
@@ -18,12 +17,14 @@ from mdit_py_plugins.footnote import footnote_plugin
 
 from glossator.core.errors import SourceError
 from glossator.ingest.files import well_formed
+from glossator.ingest.formats.blocks import add_block_rules
+from glossator.ingest.formats.dialects import Dialect
+from glossator.ingest.formats.inline import ATTRIBUTES, EMOJI, MACROS, add_inline_rules
 
 _FRONT_MATTER = re.compile(r"\A---[ \t]*\n(.*?\n)??(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL)
 _LOOKS_LIKE_FRONT_MATTER = re.compile(r"\A---[ \t]*\n[A-Za-z_][\w-]*[ \t]*:")
-_CUSTOM_ID = re.compile(r"\s*\{:?#([^\s{}]+)[^{}]*\}\s*$")
-
-_SLUG_CATEGORIES = frozenset({"Lu", "Ll", "Lt", "Lm", "Lo", "Mn", "Mc", "Me", "Nd", "Nl", "Pc"})
+_RUST = re.compile(r"rust\b")
+_HIDDEN_RUST_LINE = re.compile(r"[ \t]*#(?: .*)?")
 
 MAX_FRONT_MATTER_CHARACTERS = 100_000
 MAX_PARAGRAPH_CHARACTERS, MAX_PARAGRAPH_BRACKETS = 20_000, 1_000
@@ -31,8 +32,6 @@ MAX_PARAGRAPH_CHARACTERS, MAX_PARAGRAPH_BRACKETS = 20_000, 1_000
 
 PARTIAL_TAGS = ("<partial>", "</partial>")
 """Mark text that was included from another file."""
-
-Slugify = Callable[[str, dict[str, int]], str]
 
 
 def split_front_matter(text: str) -> tuple[dict[str, Any], str]:
@@ -61,20 +60,30 @@ def scalar(value: object) -> str:
     return well_formed(str(value)).strip() if is_scalar else ""
 
 
-def to_html(text: str, slugify: Slugify, *, indented_code: bool = True) -> str:
-    """Render Markdown; every heading gets an id."""
+def to_html(text: str, dialect: Dialect, notes: list[str]) -> str:
+    """Render Markdown; every heading gets an id, and `notes` are added on what was left out."""
+    parser = _parser(dialect)
+    environment: dict[str, Any] = {}
+    tokens = parser.parse(text, environment)
+    _set_heading_ids(tokens, dialect)
+    if dialect.hides_rust_lines:
+        _hide_rust_lines(tokens)
+    if count := environment.get(MACROS):
+        notes.append(f"{count} template {'expression was' if count == 1 else 'expressions were'} left out.")
+    return str(parser.renderer.render(tokens, parser.options, environment))
+
+
+def _parser(dialect: Dialect) -> MarkdownIt:
     parser = MarkdownIt("commonmark", {"html": True}).enable(["table", "strikethrough"])
     parser.use(dollarmath_plugin, allow_space=False, allow_digits=False, double_inline=True)
     parser.use(footnote_plugin)
+    add_block_rules(parser)
+    add_inline_rules(parser, dialect)
     parser.add_render_rule("math_inline", _math_rule("inline"))
     parser.add_render_rule("math_inline_double", _math_rule("inline"))
     parser.add_render_rule("math_block", _math_rule("block"))
     parser.core.ruler.at("inline", _parse_inline)
-    if not indented_code:
-        parser.disable("code")
-    tokens = parser.parse(text)
-    _set_heading_ids(tokens, slugify)
-    return str(parser.renderer.render(tokens, parser.options, {}))
+    return parser if dialect.indented_code else parser.disable("code")
 
 
 def _parse_inline(state: StateCore) -> None:
@@ -99,60 +108,37 @@ def _math_rule(kind: str) -> Callable[..., str]:
     return rule
 
 
-def _set_heading_ids(tokens: list[Token], slugify: Slugify) -> None:
+def _set_heading_ids(tokens: list[Token], dialect: Dialect) -> None:
     """Ids are unique within a page; within a partial they are counted separately."""
-    scopes: list[dict[str, int]] = [{}]
+    headings = [(opening, inline) for opening, inline in pairwise(tokens) if opening.type == "heading_open"]
+    chosen = [_chosen_id(inline) for _, inline in headings] if dialect.reserves_ids else []
+    scopes: list[dict[str, int]] = [dict.fromkeys(filter(None, chosen), 0)]
     for opening, inline in pairwise(tokens):
         if opening.type == "heading_open":
-            opening.attrSet("id", _take_custom_id(inline) or slugify(_visible_text(inline), scopes[-1]))
+            opening.attrSet("id", _chosen_id(inline) or dialect.slugify(_visible_text(inline, dialect), scopes[-1]))
         elif opening.type == "html_block" and opening.content.strip() == PARTIAL_TAGS[0]:
             scopes.append({})
         elif opening.type == "html_block" and opening.content.strip() == PARTIAL_TAGS[1] and len(scopes) > 1:
             scopes.pop()
 
 
-def _take_custom_id(inline: Token) -> str:
-    """Remove `{#id}` from the end of a heading and return it."""
-    last = inline.children[-1] if inline.children else None
-    match = _CUSTOM_ID.search(last.content) if last is not None and last.type == "text" else None
-    if not match or last is None:
-        return ""
-    last.content = last.content[: match.start()]
-    return match[1]
+def _chosen_id(inline: Token) -> str:
+    """The id in `{#id}` at the end of a heading."""
+    last = next((t for t in reversed(inline.children or []) if t.type != "text" or t.content.strip()), None)
+    return str(last.meta.get("id", "")) if last is not None and last.type == ATTRIBUTES else ""
 
 
-def _visible_text(inline: Token) -> str:
-    """The visible text of a heading, with the alternative text of its images."""
-    kinds = ("text", "code_inline", "math_inline", "softbreak", "image")
+def _visible_text(inline: Token, dialect: Dialect) -> str:
+    """The text of a heading that counts for its id."""
+    kinds = {"text", "code_inline", "math_inline", "softbreak"} | (
+        {"image", EMOJI} if dialect.pictures_in_ids else set()
+    )
     return "".join(t.content if t.type != "softbreak" else " " for t in inline.children or [] if t.type in kinds)
 
 
-def github_slug(text: str, seen: dict[str, int]) -> str:
-    """Docusaurus: the rule of github-slugger, with -1, -2 for duplicates."""
-    base = "".join(c for c in text.strip().lower() if c in " -_" or unicodedata.category(c) in _SLUG_CATEGORIES)
-    base = base.replace(" ", "-")
-    return _unique(base, seen, "-", 1)
-
-
-def mdbook_slug(text: str, seen: dict[str, int]) -> str:
-    """mdBook: letters, digits, - and _ are retained, white space becomes a dash."""
-    base = "".join("-" if c.isspace() else c.lower() for c in text.strip() if c.isalnum() or c in "_-" or c.isspace())
-    return _unique(base, seen, "-", 1)
-
-
-def mkdocs_slug(text: str, seen: dict[str, int]) -> str:
-    """MkDocs: the ASCII rule of Python-Markdown, with _1, _2 for duplicates."""
-    ascii_text = unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode()
-    base = re.sub(r"[-\s]+", "-", re.sub(r"[^\w\s-]", "", ascii_text).strip().lower())
-    return _unique(base or "_", seen, "_", 1)
-
-
-def _unique(base: str, seen: dict[str, int], separator: str, first: int) -> str:
-    candidate, number = base, first
-    while candidate in seen:
-        number = max(number, seen[base])
-        candidate = f"{base}{separator}{number}"
-        seen[base] = number + 1
-        number += 1
-    seen[candidate] = first
-    return candidate
+def _hide_rust_lines(tokens: list[Token]) -> None:
+    """mdBook: remove lines of Rust code that begin with `# `: they make it compile, and are not displayed."""
+    for token in tokens:
+        if token.type == "fence" and _RUST.match(token.info.strip()):
+            shown = (line for line in token.content.split("\n") if not _HIDDEN_RUST_LINE.fullmatch(line))
+            token.content = "\n".join(re.sub(r"^([ \t]*)##", r"\1#", line) for line in shown)

@@ -10,13 +10,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from glossator.ingest.files import well_formed
-from glossator.ingest.formats.dialects import convert_admonition_line
 from glossator.ingest.formats.fences import FENCE, fence_end
 from glossator.ingest.formats.markdown import PARTIAL_TAGS
 
 _TOKENS = re.compile(
-    FENCE + r"|(?P<admonition>^[ \t>]*+:{3,}[^\n]*$)"
-    r"|(?P<code>`+)"
+    FENCE + r"|(?P<code>`+)"
     r"|(?P<math>\$\$?)"
     r"|(?P<comment>\{\s*+/\*|<!--)"
     r"|(?P<literal>\\[\\`${}<>]|<[a-z][a-z0-9+.-]*:[^\s<>]*+>)"
@@ -156,11 +154,6 @@ def _handle_fence(scanner: MdxScanner, match: re.Match[str]) -> int:
 def _copy(scanner: MdxScanner, start: int, end: int) -> int:
     scanner.write(scanner.text[start:end])
     return end
-
-
-def _handle_admonition(scanner: MdxScanner, match: re.Match[str]) -> int:
-    scanner.write(convert_admonition_line(match[0]))
-    return match.end()
 
 
 def _handle_code(scanner: MdxScanner, match: re.Match[str]) -> int:
@@ -344,7 +337,6 @@ def _tag_end(scanner: MdxScanner, start: int) -> int | None:
 
 _HANDLERS = {
     "fence": _handle_fence,
-    "admonition": _handle_admonition,
     "code": _handle_code,
     "math": _handle_math,
     "comment": _handle_comment,

@@ -58,7 +58,21 @@ def _layout(docs: Path, config: dict[str, Any]) -> SiteLayout:
         pages.append(
             SourcePage(path, name, _route(name, directory_urls), chapters, title, order=((float(position), name),))
         )
-    return SiteLayout("mkdocs", tuple(sorted(pages, key=lambda page: page.order)), docs, scalar(config.get("site_url")))
+    return SiteLayout(
+        "mkdocs",
+        tuple(sorted(pages, key=lambda page: page.order)),
+        docs,
+        scalar(config.get("site_url")),
+        extensions=_names(config.get("markdown_extensions")) | _names(config.get("plugins")),
+    )
+
+
+def _names(entries: Any) -> frozenset[str]:
+    """The names in a list or mapping of extensions, of which some have options."""
+    items = entries if isinstance(entries, list | dict) else []
+    return frozenset(
+        name for item in items for name in (item if isinstance(item, dict) else [item]) if isinstance(name, str)
+    )
 
 
 def _collect_nav_entries(nav: Any, parents: tuple[str, ...], nav_entries: _NavEntries) -> None:

@@ -34,7 +34,7 @@ class SourcePage:
 class SiteLayout:
     """The pages of a folder as its site generator defines them; pages may include files below `root` only.
 
-    `mdx` tells whether files named .md are MDX too.
+    `mdx` tells whether files named .md are MDX too; `extensions` are the Markdown extensions and plugins of the site.
     """
 
     name: str
@@ -42,6 +42,7 @@ class SiteLayout:
     root: Path
     base_url: str = ""
     mdx: bool = False
+    extensions: frozenset[str] = frozenset()
 
 
 def readable_files(root: Path) -> Iterator[Path]:

@@ -1,0 +1,103 @@
+"""Block syntax of Markdown dialects, as rules for the parser: admonitions, tabs, directives and alerts."""
+
+from __future__ import annotations
+
+import re
+
+from markdown_it import MarkdownIt
+from markdown_it.ruler import RuleOptionsType
+from markdown_it.rules_block import StateBlock
+
+MAX_OPENING_CHARACTERS = 1000
+"""A longer line opens no block."""
+
+BODY_INDENT = 4
+
+_INDENTED = re.compile(
+    r"(?:!!![ \t]?|\?\?\?\+?[ \t]?(?=[ \t]*+[\w\"-]))(?P<type>[\w -]*)(?:\"(?P<title>.*)\")?[ \t]*"
+    r"|===[!+]*[ \t]+\"(?P<tab>.*)\"[ \t]*"
+)
+_COLONS = re.compile(
+    r":{3,}[ \t]*+(?P<options>[A-Za-z_]\w*+(?:\.\w++)+[ \t]*$)?+"
+    r"\{?[\w-]*+\}?[ \t]*+(?:\[(?P<label>.*)\])?[ \t]*(?:\{[^{}]*\})?[ \t]*(?P<title>.*)"
+)
+_SLASHES = re.compile(r"/{3,}[ \t]*+(?:(?P<options>[A-Za-z][\w-]*+)[ \t]*+(?:\|(?P<title>.*))?)?(?P<label>)")
+_ALERT = re.compile(r"\[!\w+\][+-]?(?P<options>)(?P<label>)(?P<title>.*)")
+_MARKDOWN_TAG = re.compile(r"<[a-z][a-z0-9]*+(?=\s)[^<>]*\smarkdown(?:=[^\s<>]*)?(?:\s[^<>]*)?>[ \t]*", re.IGNORECASE)
+
+
+def add_block_rules(parser: MarkdownIt) -> None:
+    """Teach the parser the blocks of the site generators; what is code is decided by the parser's own rules."""
+    interrupts: RuleOptionsType = {"alt": ["paragraph", "reference", "blockquote", "list"]}
+    parser.block.ruler.before("fence", "indented_block", _indented_block, interrupts)
+    parser.block.ruler.before("fence", "label", _label, interrupts)
+    parser.block.ruler.before("html_block", "markdown_tag", _markdown_tag, interrupts)
+
+
+def _opening_line(state: StateBlock, line: int, marks: tuple[str, ...]) -> str:
+    """The text of a line that begins with one of the marks and is not code, or nothing."""
+    start = state.bMarks[line] + state.tShift[line]
+    if not state.src.startswith(marks, start) or state.is_code_block(line):
+        return ""
+    return state.src[start : state.eMarks[line]] if state.eMarks[line] - start <= MAX_OPENING_CHARACTERS else ""
+
+
+def _indented_block(state: StateBlock, start: int, end: int, silent: bool) -> bool:
+    """`!!! note "Title"`, `??? tip` and `=== "Tab"`: the body is indented by four columns."""
+    opening = _INDENTED.fullmatch(_opening_line(state, start, ("!!!", "???", "===")))
+    if not opening or silent:
+        return bool(opening)
+    indent = state.sCount[start] + BODY_INDENT
+    body_end = start + 1
+    while body_end < end and (state.isEmpty(body_end) or state.sCount[body_end] >= indent):
+        body_end += 1
+    state.push("container_open", "div", 1)
+    _push_paragraph(state, opening["title"] or opening["tab"] or "", start)
+    outside = state.parentType, state.lineMax, state.blkIndent
+    state.parentType, state.lineMax, state.blkIndent = "container", body_end, indent
+    state.md.block.tokenize(state, start + 1, body_end)
+    state.parentType, state.lineMax, state.blkIndent = outside
+    state.push("container_close", "div", -1)
+    state.line = body_end
+    return True
+
+
+def _label(state: StateBlock, start: int, end: int, silent: bool) -> bool:
+    """A line that opens or closes a block, `:::note[Title]`, `/// note | Title` or `> [!NOTE]`: its title remains."""
+    line = _opening_line(state, start, (":::", "///", "[!"))
+    if line.startswith("[!") and (silent or not state.tokens or state.tokens[-1].type != "blockquote_open"):
+        return False
+    pattern = {":": _COLONS, "/": _SLASHES, "[": _ALERT}.get(line[:1])
+    opening = pattern.fullmatch(line) if pattern else None
+    if not opening or silent:
+        return bool(opening)
+    state.line = _options_end(state, start, end) if opening["options"] else start + 1
+    _push_paragraph(state, opening["label"] or ("" if opening["options"] == "html" else opening["title"] or ""), start)
+    return True
+
+
+def _options_end(state: StateBlock, start: int, end: int) -> int:
+    """The end of the indented lines below an opening, which are options of the block."""
+    line = start + 1
+    while line < end and not state.isEmpty(line) and state.sCount[line] >= state.sCount[start] + BODY_INDENT:
+        line += 1
+    return line
+
+
+def _markdown_tag(state: StateBlock, start: int, _end: int, silent: bool) -> bool:
+    """`<div markdown>`: the lines below are Markdown, also without a blank line between."""
+    line = _opening_line(state, start, ("<",))
+    if not _MARKDOWN_TAG.fullmatch(line) or silent:
+        return bool(_MARKDOWN_TAG.fullmatch(line))
+    state.push("html_block", "", 0).content = line + "\n"
+    state.line = start + 1
+    return True
+
+
+def _push_paragraph(state: StateBlock, text: str, line: int) -> None:
+    if not text.strip():
+        return
+    state.push("paragraph_open", "p", 1).map = [line, line + 1]
+    inline = state.push("inline", "", 0)
+    inline.content, inline.map, inline.children = text.strip(), [line, line + 1], []
+    state.push("paragraph_close", "p", -1)

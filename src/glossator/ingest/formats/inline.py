@@ -1,0 +1,126 @@
+"""Inline syntax of Markdown dialects, as rules for the parser: marks, edits, attributes, emoji and macros."""
+
+from __future__ import annotations
+
+import re
+from functools import partial
+
+from markdown_it import MarkdownIt
+from markdown_it.rules_inline import StateInline
+
+from glossator.ingest.formats.dialects import Dialect
+
+ATTRIBUTES, EMOJI = "attributes", "emoji"
+"""Types of tokens that are not displayed: `{#id .class}` with the id in `meta`, and `:name:` as `content`."""
+
+MACROS = "macros"
+"""The key of the parser's environment that counts the macros left out."""
+
+_ATTRIBUTE_LIST = re.compile(
+    r"\{:?[ \t]*+(?:(?:#(?P<id>[^\s{}#]++)|\.[^\s{}]++|[\w:-]++=(?:\"[^\"{}\n]*+\"|'[^'{}\n]*+'|[^\s{}]++))[ \t]*+)++\}"
+)
+_HEADING_ID = re.compile(r"\{#(?P<id>[^\s{}]++)\}")
+_AFTER_ELEMENT = '*_`)]>~^=+"'
+_EMOJI = re.compile(r":[a-z][a-z0-9_+-]{0,60}:(?![\w:])")
+_EDITS = {"++": "++}", "--": "--}", "==": "==}", ">>": "<<}", "~~": "~~}"}
+_DELETED = ("--", ">>")
+
+
+def add_inline_rules(parser: MarkdownIt, dialect: Dialect) -> None:
+    """Teach the parser the inline syntax of a dialect; inside code nothing is special."""
+    if dialect.macros:
+        parser.inline.ruler.before("emphasis", "macro", _macro)
+    pattern = _ATTRIBUTE_LIST if dialect.attribute_lists else _HEADING_ID
+    parser.inline.ruler.before("emphasis", "edit", _edit)
+    parser.inline.ruler.before("emphasis", "attribute_list", partial(_attribute_list, pattern=pattern))
+    if dialect.emoji:
+        parser.inline.ruler.before("emphasis", "emoji", _emoji)
+    marks = dict(dialect.marks)
+
+    def mark(state: StateInline, silent: bool) -> bool:
+        run = state.src[state.pos : state.pos + 2]
+        sign = run if len(run) == 2 and run[0] == run[1] else run[:1]
+        return sign in marks and not silent and _marked(state, sign, marks[sign])
+
+    parser.inline.ruler.before("strikethrough", "mark", mark)
+
+
+def _marked(state: StateInline, sign: str, tag: str) -> bool:
+    """Text between two equal marks, by the rules for emphasis."""
+    start = state.pos + len(sign)
+    end = state.src.find(sign, start, state.posMax)
+    if end <= start or state.src[start:end].count("`") % 2:
+        return False
+    opening, closing = state.scanDelims(state.pos, True), state.scanDelims(end, True)
+    if not (opening.can_open and closing.can_close and opening.length == closing.length == len(sign)):
+        return False
+    if tag in ("sup", "sub") and any(map(str.isspace, state.src[start:end])):
+        return False
+    _push_element(state, tag, start, end)
+    state.pos = end + len(sign)
+    return True
+
+
+def _push_element(state: StateInline, tag: str, start: int, end: int) -> None:
+    state.push(f"{tag}_open", tag, 1)
+    if tag == "kbd":
+        state.pending = state.src[start:end]
+    else:
+        limit, state.pos, state.posMax = state.posMax, start, end
+        state.md.inline.tokenize(state)
+        state.posMax = limit
+    state.push(f"{tag}_close", tag, -1)
+
+
+def _edit(state: StateInline, silent: bool) -> bool:
+    """CriticMarkup: `{++added++}`, `{--deleted--}`, `{~~old~>new~~}`, `{==marked==}`, `{>>comment<<}`."""
+    sign = state.src[state.pos + 1 : state.pos + 3]
+    if state.src[state.pos] != "{" or sign not in _EDITS:
+        return False
+    start = state.pos + 3
+    end = state.src.find(_EDITS[sign], start, state.posMax)
+    arrow = state.src.find("~>", start, end) if end >= 0 else -1
+    if end < 0 or (sign == "~~" and arrow < 0):
+        return False
+    if not silent and sign not in _DELETED:
+        _push_element(state, "ins", arrow + 2 if sign == "~~" else start, end)
+    state.pos = end + 3
+    return True
+
+
+def _attribute_list(state: StateInline, silent: bool, pattern: re.Pattern[str]) -> bool:
+    """`{#id .class key=value}` after an element, or at the end of a block."""
+    found = pattern.match(state.src, state.pos, state.posMax)
+    if not found:
+        return False
+    at_end = not state.src[found.end() : state.posMax].strip()
+    if not at_end and (pattern is _HEADING_ID or state.src[max(0, state.pos - 1)] not in _AFTER_ELEMENT):
+        return False
+    if not silent:
+        token = state.push(ATTRIBUTES, "", 0)
+        token.hidden, token.meta = True, {"id": found["id"] or ""} if at_end else {}
+    state.pos = found.end()
+    return True
+
+
+def _emoji(state: StateInline, silent: bool) -> bool:
+    """`:rocket:` is a picture."""
+    before = state.src[state.pos - 1] if state.pos else ""
+    found = _EMOJI.match(state.src, state.pos, state.posMax) if not before.isalnum() and before != ":" else None
+    if found and not silent:
+        token = state.push(EMOJI, "", 0)
+        token.hidden, token.content = True, found[0]
+    state.pos = found.end() if found else state.pos
+    return bool(found)
+
+
+def _macro(state: StateInline, silent: bool) -> bool:
+    """`{{ name }}` and `{% statement %}`: what they display is known to the site generator only."""
+    closing = {"{{": "}}", "{%": "%}", "{#": "#}"}.get(state.src[state.pos : state.pos + 2], "")
+    end = state.src.find(closing, state.pos + 2, state.posMax) if closing else -1
+    if end < 0:
+        return False
+    if not silent:
+        state.env[MACROS] = state.env.get(MACROS, 0) + 1
+    state.pos = end + 2
+    return True
