@@ -63,11 +63,20 @@ class Settings(BaseSettings):
         le=1_000_000,
         description="Rate limit per client; 0 means unlimited. Unset: unlimited on loopback, else 120.",
     )
+    failed_auth_per_minute: int = Field(
+        60,
+        ge=0,
+        le=1_000_000,
+        description="Rate limit per address of requests without a valid key; 0: unlimited.",
+    )
     redis_url: SecretStr = _secret("REDIS_URL", "Redis or Valkey server where all workers share rate limits.")
     max_running: int = Field(64, ge=1, le=10_000, description="Concurrency limit: requests served at once.")
     max_waiting: int = Field(256, ge=0, le=100_000, description="Requests that may queue; more are rejected.")
     request_seconds: float = Field(60.0, gt=0, le=3600, description="Timeout of a request, including a stream.")
     trusted_proxies: str = Field("", description="IP addresses of proxies whose X-Forwarded-For is trusted.")
+    allowed_hosts: str = Field(
+        "", description="Host names of this server besides loopback names, separated by commas; `*` allows all."
+    )
     cors_origins: str = Field("", description="Origins that may call the API from a browser, separated by commas.")
     dev_mode: bool = Field(False, description="Whether errors include details; never use it on a public server.")
     host: str = Field("127.0.0.1", description="Address to listen on.")

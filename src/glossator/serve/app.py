@@ -36,8 +36,9 @@ from glossator.serve.doors.service import AnswerService
 from glossator.serve.doors.streams import Streams
 from glossator.serve.mcp.server import McpEndpoint
 from glossator.serve.middleware.errors import ErrorMiddleware, error_response
+from glossator.serve.middleware.hosts import AllowedHosts, HostMiddleware
 from glossator.serve.middleware.limits import BODY_TIMEOUT_SECONDS, MAX_HEADER_BYTES, LimitsMiddleware
-from glossator.serve.middleware.rate_limit import RateLimiter, requests_per_minute
+from glossator.serve.middleware.rate_limit import RateLimiter, failed_auth_limiter, request_limiter
 from glossator.serve.middleware.request import RequestMiddleware
 from glossator.serve.ops.health import CACHE_SECONDS, PROBE_TIMEOUT_SECONDS, HealthChecker
 from glossator.serve.ops.metrics import Metrics
@@ -78,8 +79,10 @@ class _Server:
     streams: Streams
     service: AnswerService
     mcp: McpEndpoint
+    hosts: AllowedHosts
     cors_origins: list[str]
     rate_limiter: RateLimiter | None
+    failed_auth_limiter: RateLimiter | None
     trace: RequestTracer
     end_tracing: Callable[[], None]
 
@@ -116,6 +119,7 @@ def create_app(
 
 def _build(settings: Settings, engine: Engine, streams: Streams, options: ServerOptions) -> _Server:
     metrics = Metrics(engine)
+    hosts = AllowedHosts.from_settings(settings)
     origins = [web_origin(origin.strip()) for origin in settings.cors_origins.split(",") if origin.strip()]
     trace, end_tracing = start_tracing() if tracing_enabled() else (no_tracing, lambda: None)
     return _Server(
@@ -126,9 +130,11 @@ def _build(settings: Settings, engine: Engine, streams: Streams, options: Server
         metrics=metrics,
         streams=streams,
         service=AnswerService(engine, streams, metrics),
-        mcp=McpEndpoint(engine, hosts=(settings.host,), origins=origins),
+        mcp=McpEndpoint(engine, hosts, origins),
+        hosts=hosts,
         cors_origins=origins,
-        rate_limiter=RateLimiter(settings) if requests_per_minute(settings) else None,
+        rate_limiter=request_limiter(settings),
+        failed_auth_limiter=failed_auth_limiter(settings),
         trace=trace,
         end_tracing=end_tracing,
     )
@@ -149,7 +155,8 @@ def _middleware(server: _Server) -> list[Middleware]:
             expose_headers=["Retry-After", "X-Request-ID"],
         ),
         Middleware(ErrorMiddleware, doors=DOORS, dev=settings.dev_mode),
-        Middleware(AuthMiddleware, keys=server.keys),
+        Middleware(HostMiddleware, hosts=server.hosts),
+        Middleware(AuthMiddleware, keys=server.keys, failures=server.failed_auth_limiter),
         Middleware(
             LimitsMiddleware,
             settings=settings,
@@ -188,8 +195,9 @@ def _lifespan(server: _Server) -> Callable[[FastAPI], AbstractAsyncContextManage
         await asyncio.gather(cleaner, return_exceptions=True)
         await server.streams.close()
         await server.mcp.close()
-        if server.rate_limiter is not None:
-            await server.rate_limiter.close()
+        for limiter in (server.rate_limiter, server.failed_auth_limiter):
+            if limiter is not None:
+                await limiter.close()
         await server.engine.close()
         await asyncio.to_thread(server.end_tracing)
 

@@ -101,7 +101,7 @@ _PROBLEM_TYPES: dict[type[GlossatorError], _ProblemType] = {
     StorageError: _ProblemType(503, "SERVICE_UNAVAILABLE", _TRY_LATER, 30),
     GlossatorError: _ProblemType(500, INTERNAL_ERROR, _INTERNAL_MESSAGE),
 }
-STATUSES = (400, 401, 403, 404, 405, 408, 409, 413, 415, 429, 431, 500, 503, 504)
+STATUSES = (400, 401, 403, 404, 405, 408, 409, 413, 415, 421, 429, 431, 500, 503, 504)
 
 
 def problem_from(error: Exception) -> Problem:
@@ -127,8 +127,9 @@ _OTHER_PROBLEMS = (
     (408, "REQUEST_TIMEOUT", "the request body did not arrive in time"),
     (409, "STREAM_LOST", "a stream cannot be resumed (sent as an event)"),
     (413, "PAYLOAD_TOO_LARGE", "the request body is too large"),
-    (415, "UNSUPPORTED_MEDIA_TYPE", "the request body is not sent as JSON"),
-    (429, "RATE_LIMITED", "too many requests from one client"),
+    (415, "UNSUPPORTED_MEDIA_TYPE", "the request body is not sent as JSON, or is compressed"),
+    (421, "MISDIRECTED_REQUEST", "the `Host` header is not a name of this server"),
+    (429, "RATE_LIMITED", "too many requests from one client, or too many without a valid key"),
     (429, "OVERLOADED", "too many requests at once"),
     (431, "REQUEST_HEADER_FIELDS_TOO_LARGE", "the request headers are too large"),
     (500, INTERNAL_ERROR, "a bug or misconfiguration of the server"),

@@ -13,6 +13,7 @@ from mcp import Client
 
 from glossator.pipeline.wiring import Engine
 from glossator.serve.mcp.server import MAX_BODY_BYTES, McpEndpoint
+from glossator.serve.middleware.hosts import AllowedHosts
 from mcp_book import (
     BASE,
     HEADERS,
@@ -132,7 +133,7 @@ async def test_conversation_is_shared_between_workers(engine: Engine) -> None:
 async def test_only_allowed_hosts_and_origins_are_served(
     engine: Engine, hosts: tuple[str, ...], headers: dict[str, str], status: int
 ) -> None:
-    endpoint = McpEndpoint(engine, hosts, ("https://app.example",))
+    endpoint = McpEndpoint(engine, AllowedHosts.of(hosts), ("https://app.example",))
     modern = {"MCP-Protocol-Version": "2026-07-28", "Mcp-Method": "server/discover"}
     meta = {f"io.modelcontextprotocol/{name}": {} for name in ("clientInfo", "clientCapabilities")}
     meta |= {"io.modelcontextprotocol/protocolVersion": "2026-07-28"}  # type: ignore[dict-item]
@@ -203,6 +204,7 @@ import glossator.serve.app
 from glossator.core.settings import load_settings
 from glossator.pipeline.wiring import wire
 from glossator.serve.mcp.server import McpEndpoint
+from glossator.serve.middleware.hosts import AllowedHosts
 
 async def main():
     engine = wire(load_settings(data_dir=Path({str(data)!r})))

@@ -171,7 +171,7 @@ from glossator.serve.app import create_app
 
 async def main():
     app = create_app(load_settings(data_dir=Path(sys.argv[1])))
-    async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://here") as client:
+    async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://localhost") as client:
         assert (await client.post("/ask", json={"question": sys.argv[2]})).status_code == 200
     print([name for name in sys.modules if name.startswith("opentelemetry.sdk")])
 

@@ -10,12 +10,13 @@ from starlette.requests import HTTPConnection
 from starlette.types import ASGIApp, Receive, Send
 from starlette.types import Scope as AsgiScope
 
-from glossator.core.errors import Forbidden
-from glossator.serve.auth.callers import WIDGET, Scope
+from glossator.core.errors import Forbidden, Unauthorized
+from glossator.serve.auth.callers import ANYONE, WIDGET, Caller, Scope
 from glossator.serve.auth.keys import KeyStore
 from glossator.serve.auth.tokens import MAX_TOKEN_SECONDS, MIN_TOKEN_SECONDS
 from glossator.serve.doors.base import DEFAULT_DOOR, StrictBody
 from glossator.serve.middleware.context import context_of
+from glossator.serve.middleware.rate_limit import RateLimiter, client_address
 
 PUBLIC_PATHS = frozenset(("/livez", "/readyz", "/health", "/ask/health", "/style.css", "/widget.js", "/widget/ur.js"))
 """Need no key: health checks, and what a page loads before it can ask."""
@@ -26,17 +27,27 @@ _WRITE_PATHS = frozenset(("/feedback", "/widget/token"))
 class AuthMiddleware:
     """Identifies the caller of each request and rejects those without the required scope."""
 
-    def __init__(self, app: ASGIApp, keys: KeyStore) -> None:
+    def __init__(self, app: ASGIApp, keys: KeyStore, failures: RateLimiter | None = None) -> None:
         self.app = app
         self.keys = keys
+        self.failures = failures
 
     async def __call__(self, scope: AsgiScope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http" and scope["method"] != "OPTIONS" and scope["path"] not in PUBLIC_PATHS:
             request = HTTPConnection(scope)
-            caller = self.keys.authenticate(_credential(request), _origin(request))
+            caller = await self._authenticate(request)
             context_of(request).caller = caller
             caller.require(_required_scope(scope["method"], scope["path"]))
         await self.app(scope, receive, send)
+
+    async def _authenticate(self, request: HTTPConnection) -> Caller:
+        """The caller. Only failures are counted: whoever has a key is not locked out by others at the same address."""
+        try:
+            return self.keys.authenticate(_credential(request), _origin(request))
+        except Unauthorized:
+            if self.failures is not None:
+                await self.failures.check(client_address(request))
+            raise
 
 
 def _origin(request: HTTPConnection) -> str | None:
@@ -88,7 +99,8 @@ def token_routes(keys: KeyStore) -> APIRouter:
             raise Forbidden(
                 "This key belongs to one user and cannot create tokens for others.", "Use a key without a user."
             )
-        user = body.user or caller.user_id
-        return TokenResponse(token=keys.create_token(body.origin, user, body.seconds), expires_in=body.seconds)
+        user, issuer = body.user or caller.user_id, None if caller == ANYONE else caller.name
+        token = keys.create_token(body.origin, user, body.seconds, issuer=issuer)
+        return TokenResponse(token=token, expires_in=body.seconds)
 
     return router

@@ -87,7 +87,7 @@ class KeyStore:
             None if days is None else created + _checked_days(days),
             _hash(key),
         )
-        self._change(lambda file: replace(file, keys=(*file.keys, stored)))
+        self._change(lambda file: _with_key(file, stored))
         return key
 
     def revoke(self, key_id: str) -> None:
@@ -114,9 +114,11 @@ class KeyStore:
             raise BadInput("There are no keys or tokens yet.", "Create a key with `glossator keys create NAME`.")
         self._change(lambda file: replace(file, secret=secrets.token_hex(32)))
 
-    def create_token(self, origin: str, user: str | None = None, seconds: int = 900) -> str:
-        """A token to read and write with from pages of one web origin."""
-        claims = token_claims(origin, None if user is None else _checked_text(user, "user"), seconds)
+    def create_token(
+        self, origin: str, user: str | None = None, seconds: int = 900, *, issuer: str | None = None
+    ) -> str:
+        """A token to read and write with from pages of one web origin; `issuer` is the id of the key it ends with."""
+        claims = token_claims(origin, None if user is None else _checked_text(user, "user"), seconds, issuer)
         self._refresh()
         file = self._file or self._change(lambda new: new)
         return sign_token(claims, file.secret)
@@ -131,7 +133,8 @@ class KeyStore:
             if credential.startswith("gl_"):
                 caller = _key_caller(credential, self._file.keys)
             else:
-                caller = token_caller(credential, self._file.secret, origin)
+                valid = {key.id for key in self._file.keys if not key.expired}
+                caller = token_caller(credential, self._file.secret, origin, valid)
         if caller is None:
             raise Unauthorized("A valid API key is required.", "Send it as `Authorization: Bearer KEY`.")
         return caller
@@ -180,6 +183,12 @@ class KeyStore:
             with self._lock:
                 self._accept(changed, stamp(self.path))
         return changed
+
+
+def _with_key(file: KeyFile, key: Key) -> KeyFile:
+    """The file with one more key; the first one comes with a new secret, as anyone may have created tokens before."""
+    secret = file.secret if file.keys else secrets.token_hex(32)
+    return replace(file, secret=secret, keys=(*file.keys, key))
 
 
 def _key_caller(credential: str, keys: Iterable[Key]) -> Caller | None:

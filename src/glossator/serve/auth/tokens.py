@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import time
+from collections.abc import Set as AbstractSet
 from typing import Any
 
 from glossator.core.errors import BadInput
@@ -15,11 +16,11 @@ _ALGORITHM = "HS256"
 _TOKEN = re.compile(r"[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+")
 
 
-def token_claims(origin: str, user: str | None, seconds: int) -> dict[str, Any]:
+def token_claims(origin: str, user: str | None, seconds: int, issuer: str | None = None) -> dict[str, Any]:
     """The claims of a new token."""
+    optional = {"sub": user, "iss": issuer}
     claims: dict[str, Any] = {"aud": web_origin(origin)}
-    if user is not None:
-        claims["sub"] = user
+    claims |= {name: value for name, value in optional.items() if value is not None}
     if not MIN_TOKEN_SECONDS <= seconds <= MAX_TOKEN_SECONDS:
         raise BadInput("Invalid token lifetime.", f"Use {MIN_TOKEN_SECONDS} to {MAX_TOKEN_SECONDS} seconds.")
     now = int(time.time())
@@ -33,8 +34,8 @@ def sign_token(claims: dict[str, Any], secret: str) -> str:
     return jwt.encode(claims, secret, algorithm=_ALGORITHM)
 
 
-def token_caller(token: str, secret: str, origin: str | None) -> Caller | None:
-    """The caller that a token stands for; None if it is not valid for this origin."""
+def token_caller(token: str, secret: str, origin: str | None, key_ids: AbstractSet[str]) -> Caller | None:
+    """The caller that a token stands for; None if it is not valid for this origin, or no longer."""
     import jwt
 
     if not origin or not _TOKEN.fullmatch(token):
@@ -48,5 +49,7 @@ def token_caller(token: str, secret: str, origin: str | None) -> Caller | None:
             options={"require": ["exp", "iat", "aud"], "strict_aud": True},
         )
     except jwt.PyJWTError:
+        return None
+    if "iss" in claims and str(claims["iss"]) not in key_ids:
         return None
     return Caller(WIDGET, claims.get("sub"), expand([Scope.WRITE]))

@@ -6,15 +6,15 @@ The `mcp` package is slow to import, so it is imported only when it is needed.
 from __future__ import annotations
 
 import asyncio
-import ipaddress
 import logging
-from collections.abc import Sequence
+from collections.abc import Collection
 from contextvars import Context
 from http import HTTPStatus
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel, ValidationError
+from starlette.datastructures import Headers
 from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
@@ -24,6 +24,7 @@ from glossator.core.errors import BadInput, GlossatorError
 from glossator.core.extras import is_installed, require
 from glossator.pipeline.wiring import Engine
 from glossator.serve.mcp.tools import TOOLS
+from glossator.serve.middleware.hosts import AllowedHosts
 from glossator.serve.problems import RequestRejected, problem_from
 
 if TYPE_CHECKING:
@@ -32,8 +33,7 @@ if TYPE_CHECKING:
 
 MAX_BODY_BYTES = 2_000_000
 """Enough for the longest question with the longest selection, however they are escaped."""
-LOOPBACK_HOSTS = ("127.0.0.1", "localhost", "[::1]")
-ANY_HOST = "*"
+LOOPBACK_HOSTS = AllowedHosts()
 _INSTRUCTIONS = (
     "Answers questions about one book; each sentence is checked against the book and cited. Use ask_book for a"
     " question, search_book for passages to read yourself, and read_section for the text around a passage. Cite the"
@@ -123,15 +123,14 @@ async def serve_stdio(engine: Engine) -> None:
 class McpEndpoint:
     """The server over streamable HTTP, as an ASGI application that starts on its first request.
 
-    It is stateless, so any worker can answer any request. Protected against DNS rebinding: the Host header must name
-    the loopback interface or one of `hosts`, and the Origin header, if any, one of these or of `origins`. `*` among the
-    hosts disables the check.
+    It is stateless, so any worker can answer any request. The Host header must be one of `hosts`, and the Origin
+    header, if any, one of these or of `origins`.
     """
 
-    def __init__(self, engine: Engine, hosts: Sequence[str] = (), origins: Sequence[str] = ()) -> None:
+    def __init__(self, engine: Engine, hosts: AllowedHosts = LOOPBACK_HOSTS, origins: Collection[str] = ()) -> None:
         self._engine = engine
-        self._hosts = [_bracketed(host) for host in (*LOOPBACK_HOSTS, *hosts)]
-        self._origins = list(origins)
+        self._hosts = hosts
+        self._origins = origins
         self._closing = asyncio.Event()
         self._ready: asyncio.Future[StreamableHTTPSessionManager] | None = None
         self._running: asyncio.Task[None] | None = None
@@ -153,11 +152,22 @@ class McpEndpoint:
         if scope["method"] != "POST":
             # The server is stateless: there is no stream to open and no session to delete.
             await Response(status_code=405, headers={"Allow": "POST"})(scope, receive, send)
+        elif problem := self._problem_of(Headers(scope=scope)):
+            await Response(status_code=problem)(scope, receive, send)
         elif self._closing.is_set():
             await Response(status_code=503)(scope, receive, send)
         else:
             manager = await self._started()
             await manager.handle_request(scope, receive, send)
+
+    def _problem_of(self, headers: Headers) -> HTTPStatus | None:
+        """Why the headers are refused, if they are: a web page may name another host, or come from one."""
+        host, origin = headers.get("host", ""), headers.get("origin")
+        if not self._hosts.serves(host):
+            return HTTPStatus.MISDIRECTED_REQUEST
+        origin_host = origin.partition("://")[2] if origin else host
+        allowed = origin_host == host or self._hosts.includes(origin_host) or origin in self._origins
+        return None if allowed else HTTPStatus.FORBIDDEN
 
     async def close(self) -> None:
         """Stop, and wait until everything has ended."""
@@ -190,28 +200,11 @@ class McpEndpoint:
         from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
         from mcp.server.transport_security import TransportSecuritySettings
 
-        own_origins = [f"{scheme}://{host}" for scheme in ("http", "https") for host in self._hosts]
-        security = TransportSecuritySettings(
-            enable_dns_rebinding_protection=ANY_HOST not in self._hosts,
-            allowed_hosts=_with_ports(self._hosts),
-            allowed_origins=[*self._origins, *_with_ports(own_origins)],
-        )
+        unprotected = TransportSecuritySettings(enable_dns_rebinding_protection=False)  # `_problem_of` protects
         return StreamableHTTPSessionManager(
             create_mcp_server(self._engine),
             json_response=True,
             stateless=True,
-            security_settings=security,
+            security_settings=unprotected,
             max_request_body_size=MAX_BODY_BYTES,
         )
-
-
-def _bracketed(host: str) -> str:
-    """A host as it is written in a URL: IPv6 addresses in brackets."""
-    try:
-        return f"[{host}]" if ipaddress.ip_address(host).version == 6 else host
-    except ValueError:
-        return host
-
-
-def _with_ports(names: Sequence[str]) -> list[str]:
-    return [pattern for name in names for pattern in (name, f"{name}:*")]

@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from http import HTTPStatus
 
+from starlette.datastructures import Headers
 from starlette.requests import HTTPConnection
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -45,6 +46,7 @@ class LimitsMiddleware:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http":
             self._check_headers(scope)
+            _check_encoding(scope)
         if scope["type"] != "http" or scope["path"] in UNLIMITED_PATHS or scope["method"] == "OPTIONS":
             await self.app(scope, receive, send)
             return
@@ -74,6 +76,21 @@ class LimitsMiddleware:
         size += sum(len(name) + len(value) + len(b": \r\n") for name, value in scope["headers"])
         if size > self.max_header_bytes:
             raise _HeadersTooLarge
+
+
+def _check_encoding(scope: Scope) -> None:
+    """No body is decoded: an encoding would hide its size from the limits."""
+    encodings = Headers(scope=scope).getlist("content-encoding")
+    if any(encoding.strip().lower() not in ("", "identity") for encoding in encodings):
+        raise _UnsupportedEncoding
+
+
+class _UnsupportedEncoding(RequestRejected):
+    headers = {"Accept-Encoding": "identity"}  # noqa: RUF012 - never changed
+
+    def __init__(self) -> None:
+        status = HTTPStatus.UNSUPPORTED_MEDIA_TYPE
+        super().__init__(status, status.name, "Compressed request bodies are not supported.", "Omit Content-Encoding.")
 
 
 class _HeadersTooLarge(RequestRejected):

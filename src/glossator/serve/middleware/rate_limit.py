@@ -6,9 +6,11 @@ import asyncio
 import ipaddress
 import logging
 import math
+from dataclasses import dataclass
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 
+from pydantic import SecretStr
 from starlette.requests import HTTPConnection
 
 from glossator.core.errors import SettingsError
@@ -31,10 +33,13 @@ _log = logging.getLogger(__name__)
 
 
 def client_key(request: HTTPConnection) -> str:
-    """What requests are counted by: the API key, or the client's address (an IPv6 /64 counts as one client)."""
+    """What requests are counted by: the API key, or the client's address."""
     caller = context_of(request).caller
-    if caller.name not in (ANYONE.name, WIDGET):
-        return f"key:{caller.name}"
+    return client_address(request) if caller.name in (ANYONE.name, WIDGET) else f"key:{caller.name}"
+
+
+def client_address(request: HTTPConnection) -> str:
+    """The address of a client; an IPv6 /64 counts as one client."""
     host = request.client.host if request.client else "unknown"
     try:
         address = ipaddress.ip_address(host)
@@ -52,13 +57,35 @@ def requests_per_minute(settings: Settings) -> int:
     return 0 if is_loopback(settings.host) else _DEFAULT_PER_MINUTE
 
 
+def request_limiter(settings: Settings) -> RateLimiter | None:
+    """The limiter of requests; None if they are unlimited."""
+    per_minute = requests_per_minute(settings)
+    quota = Quota("rate", per_minute, burst=max(_MIN_BURST, per_minute // 4))
+    return RateLimiter(quota, settings.redis_url) if per_minute else None
+
+
+def failed_auth_limiter(settings: Settings) -> RateLimiter | None:
+    """The limiter of requests without a valid key; None if they are unlimited."""
+    per_minute = settings.failed_auth_per_minute
+    return RateLimiter(Quota("failed-auth", per_minute, burst=per_minute), settings.redis_url) if per_minute else None
+
+
+@dataclass(frozen=True, slots=True)
+class Quota:
+    """How many requests a client may send; quotas with different names are counted separately."""
+
+    name: str
+    per_minute: int
+    burst: int
+
+
 class RateLimiter:
     """A token bucket per client, in Redis if configured; while Redis is down, this process counts in memory."""
 
-    def __init__(self, settings: Settings, *, redis_cooldown_seconds: float = 5.0) -> None:
+    def __init__(self, quota: Quota, redis_url: SecretStr, *, redis_cooldown_seconds: float = 5.0) -> None:
         """`redis_cooldown_seconds` is how long Redis is skipped after an error: a hanging one would delay everyone."""
-        self._per_minute = requests_per_minute(settings)
-        self._redis_url = _checked_redis_url(settings.redis_url.get_secret_value())
+        self._quota = quota
+        self._redis_url = _checked_redis_url(redis_url.get_secret_value())
         self._redis_cooldown_seconds = redis_cooldown_seconds
         self._skip_redis_until = 0.0
         self._redis: Throttled | None = None
@@ -98,10 +125,11 @@ class RateLimiter:
         """The buckets in memory, and those in Redis; imported on first use, as the library takes half a second."""
         from throttled.asyncio import MemoryStore, RateLimiterType, RedisStore, Throttled, per_min
 
-        quota = per_min(self._per_minute, burst=max(_MIN_BURST, self._per_minute // 4))
+        rate = per_min(self._quota.per_minute, burst=self._quota.burst)
+        prefix = f"glossator:{self._quota.name}"
 
         def throttled(store: Any) -> Throttled:
-            return Throttled(using=RateLimiterType.GCRA.value, quota=quota, store=store, key_prefix="glossator:rate")
+            return Throttled(using=RateLimiterType.GCRA.value, quota=rate, store=store, key_prefix=prefix)
 
         memory = throttled(MemoryStore(options={"MAX_SIZE": _MAX_CLIENTS_IN_MEMORY}))
         if not self._redis_url:
