@@ -89,6 +89,43 @@ def test_visible_text_is_read(html: str, text: str) -> None:
     assert text_of(html) == text
 
 
+SIGNS = {
+    "a power": ("10<sup>6</sup> hours", "10⁶ hours"),
+    "a negative power": ("10<sup>−3</sup> m", "10⁻³ m"),
+    "a letter": ("x<sup>k</sup>", "x^k"),
+    "an expression": ("x<sup>k+1</sup>", "x^(k+1)"),
+    "marked up inside": ("x<sup><i>n</i><b>2</b></sup>", "xⁿ²"),
+    "a subscript": ("H<sub>2</sub>O", "H₂O"),
+    "a word as subscript": ("T<sub>max</sub>", "T_(max)"),
+    "both": ("x<sub>i</sub><sup>2</sup>", "x_i²"),
+    "an ordinal": ("the 1<sup>st</sup>, 2<sup>nd</sup> and 3<sup>rd</sup>", "the 1st, 2nd and 3rd"),
+    "a trade mark": ("Brand<sup>TM</sup>", "Brand™"),
+    "a footnote": ('Text<sup id="fnref:1"><a href="#fn:1">1</a></sup>.', "Text."),
+    "a citation": ('Text.<sup class="reference"><a href="page.html#cite-1">[1]</a></sup> More.', "Text. More."),
+    "deletions": ("<del>10</del> <s>20</s> <strike>30</strike> 5 grams", "5 grams"),
+    "a nested deletion": ("Use <del>the <b>old</b> <i>one</i></del> <ins>the new one</ins>.", "Use the new one."),
+    "an insertion": ("<ins>5</ins> grams", "5 grams"),
+    "a quotation": ("He said <q>go <q>there</q></q>.", "He said “go “there””."),
+    "ruby": ("<ruby>漢字<rp>(</rp><rt>kanji</rt><rp>)</rp></ruby>", "漢字"),
+    "keys": ("Press <kbd>Ctrl</kbd><kbd>C</kbd>.", "Press Ctrl C."),
+    "keys with a sign": ("Press <kbd>Ctrl</kbd>+<kbd>C</kbd>.", "Press Ctrl+C."),
+    "line breaks": ("one<br>two<br/>three", "one two three"),
+    "a break opportunity": ("long<wbr>word", "longword"),
+    "an abbreviation": ('<abbr title="Hypertext">HTML</abbr> is', "HTML is"),
+    "a comment": ("one <!-- <del>two</del> -->three", "one three"),
+    "a fallback": ("See <video src='a'>Your browser is old.</video> it", "See it"),
+    "checked boxes": ('<input type="checkbox" checked disabled> Done', "☑ Done"),
+    "open boxes": ('<input type="checkbox" disabled> To do', "☐ To do"),
+}
+
+
+@pytest.mark.parametrize(("html", "text"), SIGNS.values(), ids=SIGNS.keys())
+@pytest.mark.parametrize("tag", ["p", "h2", "li", "td", "figcaption"])
+def test_layout_that_has_a_meaning_keeps_it(html: str, text: str, tag: str) -> None:
+    wrapped = {"li": f"<ul><li>{html}</li></ul>", "td": f"<table><tr><td>{html}</td></tr></table>"}
+    assert text_of(wrapped.get(tag, f"<{tag}>{html}</{tag}>")).removeprefix("- ") == text
+
+
 ANCHORS = {
     "its own": '<h2 id="own">Head</h2>',
     "that of the section": '<section id="own"><h2>Head<a class="headerlink" href="#own">¶</a></h2></section>',
@@ -130,6 +167,20 @@ FORMULAS = {
     "Sphinx, display": (r'<div class="math">\[x^2\]</div>', "$$ x^2 $$"),
     "MathJax": ('<p>so <script type="math/tex">x^2</script> is</p>', "so $x^2$ is"),
     "MathJax, display": ('<script type="math/tex; mode=display">x^2</script>', "$$ x^2 $$"),
+    "MathJax 2, rendered": (
+        '<p>so <span class="MathJax_Preview">x2</span><span class="MathJax"><nobr>x2</nobr></span>'
+        '<script type="math/tex">x^2</script> is</p>',
+        "so $x^2$ is",
+    ),
+    "MathJax 3, rendered": (
+        "<p>so <mjx-container><svg></svg><mjx-assistive-mml><math><msup><mi>x</mi><mn>2</mn></msup></math>"
+        "</mjx-assistive-mml></mjx-container> is</p>",
+        "so $x^{2}$ is",
+    ),
+    "MathML without TeX": (
+        "<p>so <math><mfrac><mn>1</mn><msub><mi>x</mi><mi>i</mi></msub></mfrac><msqrt><mi>a</mi></msqrt></math> is</p>",
+        r"so $\frac{1}{x_{i}} \sqrt{a}$ is",
+    ),
     "MathML": ('<p>so <math alttext="x^2"><mi>x</mi></math> is</p>', "so $x^2$ is"),
 }
 

@@ -19,9 +19,10 @@ _INDENTED = re.compile(
 )
 _COLONS = re.compile(
     r":{3,}[ \t]*+(?P<options>[A-Za-z_]\w*+(?:\.\w++)+[ \t]*$)?+"
-    r"\{?[\w-]*+\}?[ \t]*+(?:\[(?P<label>.*)\])?[ \t]*(?:\{[^{}]*\})?[ \t]*(?P<title>.*)"
+    r"(?:\{[\w-]+\}|[\w-]*+)[ \t]*+(?:\[(?P<label>.*)\])?[ \t]*(?:\{[^{}]*\})?[ \t]*(?P<title>.*)"
 )
 _SLASHES = re.compile(r"/{3,}[ \t]*+(?:(?P<options>[A-Za-z][\w-]*+)[ \t]*+(?:\|(?P<title>.*))?)?(?P<label>)")
+_ABBREVIATION = re.compile(r"\*\[[^\[\]]+\]:.*(?P<options>)(?P<label>)(?P<title>)")
 _ALERT = re.compile(r"\[!\w+\][+-]?(?P<options>)(?P<label>)(?P<title>.*)")
 _MARKDOWN_TAG = re.compile(r"<[a-z][a-z0-9]*+(?=\s)[^<>]*\smarkdown(?:=[^\s<>]*)?(?:\s[^<>]*)?>[ \t]*", re.IGNORECASE)
 
@@ -64,10 +65,10 @@ def _indented_block(state: StateBlock, start: int, end: int, silent: bool) -> bo
 
 def _label(state: StateBlock, start: int, end: int, silent: bool) -> bool:
     """A line that opens or closes a block, `:::note[Title]`, `/// note | Title` or `> [!NOTE]`: its title remains."""
-    line = _opening_line(state, start, (":::", "///", "[!"))
+    line = _opening_line(state, start, (":::", "///", "[!", "*["))
     if line.startswith("[!") and (silent or not state.tokens or state.tokens[-1].type != "blockquote_open"):
         return False
-    pattern = {":": _COLONS, "/": _SLASHES, "[": _ALERT}.get(line[:1])
+    pattern = {":": _COLONS, "/": _SLASHES, "[": _ALERT, "*": _ABBREVIATION}.get(line[:1])
     opening = pattern.fullmatch(line) if pattern else None
     if not opening or silent:
         return bool(opening)

@@ -31,13 +31,14 @@ class Dialect:
     emoji: bool = False
     macros: bool = False
     attribute_lists: bool = True
+    definition_lists: bool = True
     indented_code: bool = True
     hides_rust_lines: bool = False
     pictures_in_ids: bool = False
     reserves_ids: bool = False
 
 
-MDX = Dialect(emoji=True, attribute_lists=False, indented_code=False, pictures_in_ids=True)
+MDX = Dialect(emoji=True, attribute_lists=False, definition_lists=False, indented_code=False, pictures_in_ids=True)
 _DIALECTS = {
     "docusaurus": replace(MDX, indented_code=True),
     "mdbook": Dialect(mdbook_slug, hides_rust_lines=True),

@@ -9,6 +9,8 @@ from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from glossator.core.text.characters import LINE_BREAK_HINTS
 from glossator.core.types import Block, BlockKind
+from glossator.ingest.formats.mathml import mathml_to_tex
+from glossator.ingest.formats.superscripts import subscript, superscript
 
 MAX_WALK_DEPTH = 150
 """Deeper markup is read as flat text: only hostile pages nest this deep."""
@@ -22,7 +24,7 @@ MAX_HEADING_CHARACTERS = 200
 _HIDDEN_TAGS = frozenset(
     """
     script style noscript template svg nav footer aside form button input select textarea iframe object
-    head title dialog
+    head title dialog audio video canvas datalist del s strike rp rt rtc
     """.split()
 )
 _HIDDEN_CLASSES = frozenset(
@@ -34,11 +36,13 @@ _HIDDEN_CLASSES = frozenset(
 )
 _INLINE_TAGS = frozenset(
     """
-    a abbr acronym b bdi bdo big cite code data del dfn em font i ins kbd label mark q ruby rp rt s samp
-    small span strike strong sub sup time tt u var wbr math
+    a abbr acronym b bdi bdo big cite code data dfn em font i ins kbd label mark q ruby samp
+    small span strong sub sup time tt u var wbr math mjx-container
     """.split()
 )
 _MATH_CLASSES = frozenset({"math", "katex", "katex-display", "MathJax", "arithmatex"})
+_MATH_TAGS = frozenset({"math", "mjx-container"})
+_RENDERED_MATH = ".MathJax, .MathJax_Display, .MathJax_Preview, .MathJax_SVG, .MathJax_SVG_Display, .MathJax_CHTML"
 _FLAT_TAGS = frozenset(
     """
     area base br col embed hr img input link meta source track wbr
@@ -68,6 +72,8 @@ class ExtractedPage:
 def extract(html: str) -> ExtractedPage:
     """Read the main content of a page."""
     tree = LexborHTMLParser(_drop_deep_tags(html))
+    if tree.css_first("script[type^='math/tex']") is not None:  # the formulas are in the page twice
+        _remove(tree, _RENDERED_MATH)
     root = next((found[0] for selector in _MAIN_SELECTORS if len(found := tree.css(selector)) == 1), None)
     writer = _BlockWriter()
     if root is not None:
@@ -115,6 +121,11 @@ class _BlockWriter:
     figures: list[str] = field(default_factory=list)
     anchor: str = ""
 
+    def add(self, text: str) -> None:
+        """Append text to the current block."""
+        if text:
+            self.inline.append(text)
+
     def write(self, text: str) -> None:
         self.parts.append(text)
         self.length += len(text)
@@ -154,16 +165,16 @@ def _walk(node: LexborNode, writer: _BlockWriter, depth: int) -> None:
     """Write a node's children in reading order."""
     if depth > MAX_WALK_DEPTH:
         _remove(node, ", ".join((*_HIDDEN_TAGS, "[hidden]")))
-        writer.inline.append(_clean(node.text(separator=" ")))
+        writer.add(_clean(node.text(separator=" ")))
         return
     for child in node.iter(include_text=True):
         if child.is_text_node:
-            writer.inline.append(_clean(child.text(deep=True)))
+            writer.add(_clean(child.text(deep=True)))
         elif child.is_element_node and not _is_hidden(child):
             _element(child, writer, depth + 1)
 
 
-def _remove(node: LexborNode, selector: str) -> None:
+def _remove(node: LexborNode | LexborHTMLParser, selector: str) -> None:
     for found in node.css(selector):
         found.decompose()
 
@@ -173,7 +184,7 @@ def _element(node: LexborNode, writer: _BlockWriter, depth: int) -> None:
     tag = node.tag or ""
     if tag in _HEADING_LEVELS:
         writer.flush()
-        _heading(node, writer, _HEADING_LEVELS[tag])
+        _heading(node, writer, _HEADING_LEVELS[tag], depth)
     elif _is_math(node):
         _formula(node, writer)
     elif tag == "pre":
@@ -184,16 +195,50 @@ def _element(node: LexborNode, writer: _BlockWriter, depth: int) -> None:
         _table(node, writer, depth)
     elif tag == "img":
         _image(node, writer)
+    elif tag == "input":
+        writer.add("☑ " if "checked" in node.attributes else "☐ ")
     elif tag in ("br", "hr"):
-        writer.inline.append(" ")
+        writer.add(" ")
     elif tag in ("ul", "ol", "menu"):
         writer.flush()
         _list(node, writer, depth, ordered=tag == "ol")
     elif tag in _INLINE_TAGS:
         writer.anchor = _anchor_name(node) or writer.anchor
-        _walk(node, writer, depth)
+        _inline(node, writer, depth)
     else:
         _container(node, writer, depth)
+
+
+def _inline(node: LexborNode, writer: _BlockWriter, depth: int) -> None:
+    """Write an element within a line, with a sign where its layout has a meaning."""
+    before = writer.inline[-1][-1] if writer.inline else ""
+    if node.tag == "sup":
+        writer.add("" if _is_note_reference(node) else superscript(_line_of(node, depth), before))
+    elif node.tag == "sub":
+        writer.add(subscript(_line_of(node, depth)))
+    elif node.tag == "q":
+        writer.add(f"“{_line_of(node, depth)}”")
+    else:
+        if node.tag == "kbd" and before.isalnum():
+            writer.add(" ")
+        _walk(node, writer, depth)
+
+
+def _is_note_reference(node: LexborNode) -> bool:
+    """Whether a superscript is the number of a footnote: a link within the page."""
+    link = node.css_first("a[href]")
+    return (
+        link is not None and "#" in (link.attributes.get("href") or "") and link.text().strip() == node.text().strip()
+    )
+
+
+def _line_of(node: LexborNode, depth: int) -> str:
+    """The text of an element on one line, without its images."""
+    inner = _BlockWriter()
+    _walk(node, inner, depth + 1)
+    inner.figures.clear()
+    inner.flush()
+    return _SPACE.sub(" ", "".join(inner.parts)).strip()
 
 
 def _container(node: LexborNode, writer: _BlockWriter, depth: int) -> None:
@@ -210,12 +255,11 @@ def _anchor_name(node: LexborNode) -> str:
     return node.id or node.attributes.get("name") or "" if node.tag == "a" else ""
 
 
-def _heading(node: LexborNode, writer: _BlockWriter, level: int) -> None:
+def _heading(node: LexborNode, writer: _BlockWriter, level: int, depth: int) -> None:
     inner = node.css_first("[id], a[name]")
     anchor = node.id or (inner is not None and (inner.id or _anchor_name(inner))) or writer.anchor
     writer.anchor = ""
-    _remove(node, "." + ", .".join(_HIDDEN_CLASSES))
-    text = _SPACE.sub(" ", _clean(node.text())).strip().removesuffix("¶").removesuffix("#").strip()
+    text = _line_of(node, depth).removesuffix("¶").removesuffix("#").strip()
     if len(text) > MAX_HEADING_CHARACTERS:
         writer.block(BlockKind.PARAGRAPH, text)
     else:
@@ -289,13 +333,15 @@ def _image(node: LexborNode, writer: _BlockWriter) -> None:
 def _formula(node: LexborNode, writer: _BlockWriter) -> None:
     """Write a formula as TeX, wherever the site generator put it."""
     source = node.css_first("annotation[encoding='application/x-tex']")
-    tex = source.text() if source is not None else node.attributes.get("alttext") or node.text()
+    formula = node if node.tag == "math" else node.css_first("math")
+    tex = source.text() if source is not None else node.attributes.get("alttext") or ""
+    tex = tex or (mathml_to_tex(formula) if formula is not None else node.text())
     tex = _SPACE.sub(" ", tex.strip())
     tex = tex.removeprefix("\\(").removesuffix("\\)").removeprefix("\\[").removesuffix("\\]").strip("$ ")
     if not tex:
         return
     if _is_inline(node):
-        writer.inline.append(f"${tex}$")
+        writer.add(f"${tex}$")
     else:
         writer.flush()
         writer.block(BlockKind.FORMULA, f"$$ {tex} $$")
@@ -304,14 +350,14 @@ def _formula(node: LexborNode, writer: _BlockWriter) -> None:
 def _is_math(node: LexborNode) -> bool:
     if node.tag == "script":
         return (node.attributes.get("type") or "").startswith("math/tex")
-    return node.tag == "math" or bool(_MATH_CLASSES & _classes(node))
+    return node.tag in _MATH_TAGS or bool(_MATH_CLASSES & _classes(node))
 
 
 def _is_inline(node: LexborNode) -> bool:
     if node.tag == "script":
         return "display" not in (node.attributes.get("type") or "")
-    if node.tag == "math":
-        return node.attributes.get("display") != "block"
+    if node.tag in _MATH_TAGS:
+        return node.attributes.get("display") not in ("block", "true")
     return "inline" in _classes(node) or (node.tag == "span" and not {"katex-display", "block"} & _classes(node))
 
 
@@ -320,9 +366,9 @@ def _classes(node: LexborNode) -> set[str]:
 
 
 def _is_hidden(node: LexborNode) -> bool:
-    if _is_math(node):
-        return False
     attributes = node.attributes
+    if _is_math(node) or (node.tag == "input" and attributes.get("type") == "checkbox" and "hidden" not in attributes):
+        return False
     return (
         node.tag in _HIDDEN_TAGS
         or "hidden" in attributes

@@ -12,8 +12,10 @@ import yaml
 from markdown_it import MarkdownIt
 from markdown_it.rules_core import StateCore
 from markdown_it.token import Token
+from mdit_py_plugins.deflist import deflist_plugin
 from mdit_py_plugins.dollarmath import dollarmath_plugin
 from mdit_py_plugins.footnote import footnote_plugin
+from mdit_py_plugins.tasklists import tasklists_plugin
 
 from glossator.core.errors import SourceError
 from glossator.ingest.files import well_formed
@@ -77,6 +79,9 @@ def _parser(dialect: Dialect) -> MarkdownIt:
     parser = MarkdownIt("commonmark", {"html": True}).enable(["table", "strikethrough"])
     parser.use(dollarmath_plugin, allow_space=False, allow_digits=False, double_inline=True)
     parser.use(footnote_plugin)
+    parser.use(tasklists_plugin)
+    if dialect.definition_lists:
+        parser.use(deflist_plugin)
     add_block_rules(parser)
     add_inline_rules(parser, dialect)
     parser.add_render_rule("math_inline", _math_rule("inline"))
