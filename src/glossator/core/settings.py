@@ -78,6 +78,9 @@ class Settings(BaseSettings):
         "", description="Host names of this server besides loopback names, separated by commas; `*` allows all."
     )
     cors_origins: str = Field("", description="Origins that may call the API from a browser, separated by commas.")
+    public_reading: bool = Field(
+        False, description="Whether anyone may read the book and ask from its pages, although there are keys."
+    )
     dev_mode: bool = Field(False, description="Whether errors include details; never use it on a public server.")
     host: str = Field("127.0.0.1", description="Address to listen on.")
     port: int = Field(8000, ge=0, le=65535, description="Port to listen on.")

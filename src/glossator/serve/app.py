@@ -156,7 +156,12 @@ def _middleware(server: _Server) -> list[Middleware]:
         ),
         Middleware(ErrorMiddleware, doors=DOORS, dev=settings.dev_mode),
         Middleware(HostMiddleware, hosts=server.hosts),
-        Middleware(AuthMiddleware, keys=server.keys, failures=server.failed_auth_limiter),
+        Middleware(
+            AuthMiddleware,
+            keys=server.keys,
+            failures=server.failed_auth_limiter,
+            public_reading=settings.public_reading,
+        ),
         Middleware(
             LimitsMiddleware,
             settings=settings,

@@ -7,43 +7,55 @@ from typing import Annotated
 from fastapi import APIRouter, Request
 from pydantic import Field
 from starlette.requests import HTTPConnection
+from starlette.responses import HTMLResponse
+from starlette.routing import Match
 from starlette.types import ASGIApp, Receive, Send
 from starlette.types import Scope as AsgiScope
 
 from glossator.core.errors import Forbidden, Unauthorized
-from glossator.serve.auth.callers import ANYONE, WIDGET, Caller, Scope
+from glossator.serve.auth.callers import ANYONE, READER, WIDGET, Caller, Scope
 from glossator.serve.auth.keys import KeyStore
 from glossator.serve.auth.tokens import MAX_TOKEN_SECONDS, MIN_TOKEN_SECONDS
 from glossator.serve.doors.base import DEFAULT_DOOR, StrictBody
 from glossator.serve.middleware.context import context_of
 from glossator.serve.middleware.rate_limit import RateLimiter, client_address
 
+TOKEN_PATH = "/widget/token"  # noqa: S105 - a path
+_READING_PATHS = frozenset(("/llms.txt",))
+"""Need no key if reading is public, like the pages of the book."""
 PUBLIC_PATHS = frozenset(("/livez", "/readyz", "/health", "/ask/health", "/style.css", "/widget.js", "/widget/ur.js"))
 """Need no key: health checks, and what a page loads before it can ask."""
 _ADMIN_PATHS = frozenset(("/metrics",))
-_WRITE_PATHS = frozenset(("/feedback", "/widget/token"))
+_WRITE_PATHS = frozenset(("/feedback", TOKEN_PATH))
 
 
 class AuthMiddleware:
     """Identifies the caller of each request and rejects those without the required scope."""
 
-    def __init__(self, app: ASGIApp, keys: KeyStore, failures: RateLimiter | None = None) -> None:
+    def __init__(
+        self, app: ASGIApp, keys: KeyStore, failures: RateLimiter | None = None, *, public_reading: bool = False
+    ) -> None:
         self.app = app
         self.keys = keys
         self.failures = failures
+        self.public_reading = public_reading
 
     async def __call__(self, scope: AsgiScope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http" and scope["method"] != "OPTIONS" and scope["path"] not in PUBLIC_PATHS:
             request = HTTPConnection(scope)
             caller = await self._authenticate(request)
             context_of(request).caller = caller
-            caller.require(_required_scope(scope["method"], scope["path"]))
+            if caller != READER:
+                caller.require(_required_scope(scope["method"], scope["path"]))
         await self.app(scope, receive, send)
 
     async def _authenticate(self, request: HTTPConnection) -> Caller:
         """The caller. Only failures are counted: whoever has a key is not locked out by others at the same address."""
+        credential = _credential(request)
+        if self.public_reading and not credential and not self.keys.is_open and _is_reading(request):
+            return READER
         try:
-            return self.keys.authenticate(_credential(request), _origin(request))
+            return self.keys.authenticate(credential, _origin(request))
         except Unauthorized:
             if self.failures is not None:
                 await self.failures.check(client_address(request))
@@ -61,6 +73,27 @@ def _credential(request: HTTPConnection) -> str:
     """The key or token that was sent."""
     scheme, _, value = request.headers.get("authorization", "").partition(" ")
     return value.strip() if scheme.lower() == "bearer" else request.headers.get("x-api-key", "")
+
+
+def _is_reading(request: HTTPConnection) -> bool:
+    """Whether a request is for a page of the book, or for a token to ask with from such a page."""
+    method, path = request.scope["method"], request.scope["path"]
+    if method == "POST" and path == TOKEN_PATH:
+        return _is_own_origin(request, request.headers.get("origin", ""))
+    return method == "GET" and (path in _READING_PATHS or _is_page(request.scope))
+
+
+def _is_own_origin(request: HTTPConnection, origin: str) -> bool:
+    """Whether an origin is this server; its scheme may differ, as a proxy may end TLS."""
+    scheme, _, host = origin.partition("://")
+    return scheme in ("http", "https") and bool(host) and host == request.headers.get("host", "").lower()
+
+
+def _is_page(scope: AsgiScope) -> bool:
+    """Whether the route of a request is a page: its errors are pages, too."""
+    matches = ((route, route.matches(scope)[0]) for route in scope["app"].routes)
+    route, match = next(((route, match) for route, match in matches if match is not Match.NONE), (None, Match.NONE))
+    return match is Match.FULL and getattr(route, "response_class", None) is HTMLResponse
 
 
 def _required_scope(method: str, path: str) -> Scope:
@@ -89,17 +122,19 @@ def token_routes(keys: KeyStore) -> APIRouter:
     """The route that issues widget tokens."""
     router = DEFAULT_DOOR.router()
 
-    @router.post("/widget/token", tags=["widget"])
+    @router.post(TOKEN_PATH, tags=["widget"])
     async def make_token(body: TokenRequest, request: Request) -> TokenResponse:
         """Issue a short-lived token for a page. Your server requests it with a key that has the scope `write`."""
         caller = context_of(request).caller
         if caller.name == WIDGET:
             raise Forbidden("Tokens cannot create tokens.", "Use an API key.")
+        if caller == READER and not _is_own_origin(request, body.origin):
+            raise Forbidden("Without a key, tokens are for pages of this server only.", "Use an API key.")
         if caller.user_id is not None and body.user not in (None, caller.user_id):
             raise Forbidden(
                 "This key belongs to one user and cannot create tokens for others.", "Use a key without a user."
             )
-        user, issuer = body.user or caller.user_id, None if caller == ANYONE else caller.name
+        user, issuer = body.user or caller.user_id, None if caller in (ANYONE, READER) else caller.name
         token = keys.create_token(body.origin, user, body.seconds, issuer=issuer)
         return TokenResponse(token=token, expires_in=body.seconds)
 

@@ -39,6 +39,8 @@ class Caller:
 
 
 WIDGET = "widget"
+READER = Caller("reader", "public reader", frozenset({Scope.READ}))
+"""Anyone, where reading is public; its conversations are not those of keys without a user."""
 ANYONE = Caller("open", None, frozenset(Scope))
 """The caller of a server without keys, and of public paths."""
 

@@ -17,7 +17,7 @@ from glossator.core.errors import SettingsError
 from glossator.core.extras import require
 from glossator.core.settings import Settings
 from glossator.core.validation import is_loopback
-from glossator.serve.auth.callers import ANYONE, WIDGET
+from glossator.serve.auth.callers import ANYONE, READER, WIDGET
 from glossator.serve.middleware.context import context_of
 from glossator.serve.problems import RequestRejected
 
@@ -35,7 +35,7 @@ _log = logging.getLogger(__name__)
 def client_key(request: HTTPConnection) -> str:
     """What requests are counted by: the API key, or the client's address."""
     caller = context_of(request).caller
-    return client_address(request) if caller.name in (ANYONE.name, WIDGET) else f"key:{caller.name}"
+    return client_address(request) if caller.name in (ANYONE.name, READER.name, WIDGET) else f"key:{caller.name}"
 
 
 def client_address(request: HTTPConnection) -> str:

@@ -12,9 +12,29 @@ export class RequestError extends Error {
 	}
 }
 
+let readerToken = "";
+
+/** A token for a page of the server itself, where reading is public; empty if the server grants none. */
+async function requestToken(chat, signal) {
+	const options = { method: "POST", headers: { "Content-Type": "application/json" }, signal, credentials: "omit" };
+	const response = await fetch(new URL("widget/token", chat.endpoint), { ...options, body: JSON.stringify({ origin: location.origin }) });
+	return response.ok ? (await response.json()).token : "";
+}
+
 /** Send a request; anything but success throws a RequestError. */
-export async function call(chat, path, { method = "GET", body, headers = {}, signal } = {}) {
-	const token = chat.getAttribute("token");
+export async function call(chat, path, options = {}) {
+	try {
+		return await send(chat, path, options);
+	} catch (error) {
+		const mayRequest = error.kind === "unauthorized" && chat.hasAttribute("local") && !chat.getAttribute("token");
+		readerToken = mayRequest ? await requestToken(chat, options.signal).catch(() => "") : readerToken;
+		if (!mayRequest || !readerToken) throw error;
+		return await send(chat, path, options);
+	}
+}
+
+async function send(chat, path, { method = "GET", body, headers = {}, signal } = {}) {
+	const token = chat.getAttribute("token") || (chat.hasAttribute("local") ? readerToken : "");
 	if (body) headers["Content-Type"] = "application/json";
 	if (token) headers.Authorization = `Bearer ${token}`;
 	const options = { method, headers, body: body && JSON.stringify(body), signal, credentials: "omit" };
