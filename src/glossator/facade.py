@@ -16,6 +16,7 @@ from anyio.from_thread import BlockingPortal, start_blocking_portal
 
 from glossator import pipeline
 from glossator.core.answers import Answer, CheckedDraft, Verdict
+from glossator.core.book.sources import SourceOptions, SourceSummary, parse_layout
 from glossator.core.conversations import Exchange, Rating, session_key
 from glossator.core.errors import BadInput, QuestionError
 from glossator.core.ports import Progress, no_progress
@@ -24,6 +25,7 @@ from glossator.core.receipts import Replay
 from glossator.core.settings import load_settings
 from glossator.core.types import Document, Filters, IngestReport, Passage
 from glossator.pipeline import conversations
+from glossator.pipeline.sources import list_sources
 from glossator.pipeline.wiring import Engine, make_verifier, wire
 from glossator.verification.judge import Verifier
 
@@ -76,10 +78,21 @@ class Book:
         base_url: str | None = None,
         only: bool = False,
         progress: Progress = no_progress,
+        name: str | None = None,
+        layout: str | None = None,
     ) -> IngestReport:
-        """Index folders or files; unchanged text is not embedded again."""
+        """Index folders or files; unchanged text is not embedded again, and options that are not given stay."""
         paths = [str(source) for source in sources]
-        return self._run(pipeline.ingest(self.engine, paths, base_url, only, progress))
+        options = SourceOptions(base_url, parse_layout(layout) if layout else None, name)
+        return self._run(pipeline.ingest(self.engine, paths, options, only, progress))
+
+    def sources(self) -> list[SourceSummary]:
+        """The folders and files in the index."""
+        return list(list_sources(self.engine))
+
+    def remove_source(self, name_or_path: str | Path) -> IngestReport:
+        """Remove a source from the index; the others stay as they are."""
+        return self._run(pipeline.remove_source(self.engine, str(name_or_path)))
 
     def search(self, question: str, top_k: int = 5, filters: Filters | dict[str, str] | None = None) -> list[Passage]:
         """The best passages for a question."""

@@ -138,7 +138,7 @@ def test_unreadable_file_is_skipped(tmp_path: Path) -> None:
     assert result.code == 0
     found = json.loads(result.out)
     assert found["documents"]["added"] == 1
-    assert [Path(skip["path"]).name for skip in found["skipped"]] == ["page.md"]
+    assert [Path(skip["path"]).name for skip in found["skipped"]] == ["a.md", "again", "b.md", "page.md"]
 
 
 def test_file_name_that_is_not_utf_8(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from glossator.answer.llm.providers import Provider
+from glossator.core.book.sources import SourceSummary
 from glossator.core.errors import GlossatorError
 from glossator.core.settings import Settings
 from glossator.pipeline.wiring import (
@@ -113,6 +114,13 @@ def _verification(settings: Settings) -> DoctorFinding:
     return DoctorFinding("checks", "words only", why)
 
 
+def _source(source: SourceSummary) -> DoctorFinding:
+    missing = "" if source.exists else "; it no longer exists"
+    return DoctorFinding(
+        "source", source.path, f"{source.name}; {source.layout}, {source.documents} documents{missing}"
+    )
+
+
 def _data_dir(settings: Settings) -> DoctorFinding:
     folder = settings.data_dir.resolve()
     existing = next(path for path in (folder, *folder.parents) if path.exists())
@@ -134,5 +142,5 @@ def _index(settings: Settings, fingerprint: str) -> list[DoctorFinding]:
     return [
         DoctorFinding("generation", str(manifest.generation), f"created {manifest.created_at}"),
         DoctorFinding("index", f"{manifest.documents} documents, {count} chunks", state, good=complete),
-        *(DoctorFinding("source", s.root, f"{s.layout}, {len(s.documents)} documents") for s in manifest.sources),
+        *(_source(source.summary) for source in manifest.sources),
     ]

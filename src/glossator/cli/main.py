@@ -24,6 +24,8 @@ from glossator import __version__
 from glossator.cli.common import Command, build_engine, common_options, print_json, run
 from glossator.cli.keys import keys
 from glossator.cli.records import db, sessions
+from glossator.cli.sources import sources
+from glossator.core.book.sources import Layout, SourceOptions
 from glossator.core.errors import GlossatorError, QuestionError
 from glossator.core.settings import load_settings
 from glossator.core.types import Filters
@@ -43,17 +45,35 @@ def cli() -> None:
 
 @cli.command()
 @click.argument("sources", nargs=-1, required=True, metavar="SOURCE...")
-@click.option("--base-url", help="URL where the book is published; citations link to it.")
+@click.option("--base-url", help='URL where the book is published; citations link to it. "" if only here, at /book.')
+@click.option(
+    "--layout",
+    type=click.Choice([layout.value for layout in Layout]),
+    help="How files become pages; by default, the files decide.",
+)
+@click.option("--name", help="Name of the book; by default, the title of the site.")
 @click.option("--only", is_flag=True, help="Remove all sources that are not given here.")
 @common_options
-def ingest(sources: tuple[str, ...], base_url: str | None, only: bool, data_dir: Path | None, as_json: bool) -> None:
-    """Index folders or files of Markdown, MDX, HTML or text."""
+def ingest(
+    sources: tuple[str, ...],
+    base_url: str | None,
+    layout: str | None,
+    name: str | None,
+    only: bool,
+    data_dir: Path | None,
+    as_json: bool,
+) -> None:
+    """Index folders or files of Markdown, MDX, HTML or text.
+
+    Sources that are not given stay in the index, and options that are not given stay as they were.
+    """
     from glossator import pipeline
     from glossator.cli import terminal
 
     engine = build_engine(data_dir)
+    options = SourceOptions(base_url, Layout(layout) if layout else None, name)
     with terminal.progress(enabled=not as_json) as progress:
-        report = run(engine, pipeline.ingest(engine, sources, base_url, only, progress))
+        report = run(engine, pipeline.ingest(engine, sources, options, only, progress))
     print_json(asdict(report)) if as_json else terminal.show_report(report)
 
 
@@ -83,7 +103,7 @@ def ask(
     asked = Question(question, _read_selection(selection), _to_filters(filters), top_k, session=key)
     engine = build_engine(data_dir)
     answer = run(engine, pipeline.ask(engine, asked))
-    print_json(asdict(answer)) if as_json else terminal.show_answer(answer)
+    print_json(asdict(answer)) if as_json else terminal.show_answer(answer, engine.settings)
 
 
 @cli.command()
@@ -116,7 +136,10 @@ async def _chat(engine: Any, key: Any, filters: Filters, as_json: bool) -> None:
         except QuestionError as error:
             click.echo(f"glossator: {error}", err=True)
             continue
-        click.echo(json.dumps(asdict(answer), ensure_ascii=False)) if as_json else terminal.show_answer(answer)
+        if as_json:
+            click.echo(json.dumps(asdict(answer), ensure_ascii=False))
+        else:
+            terminal.show_answer(answer, engine.settings)
 
 
 @cli.command()
@@ -135,7 +158,7 @@ def search(query: str, top_k: int, data_dir: Path | None, as_json: bool, **filte
     if as_json:
         print_json({"query": query, "results": [asdict(p) for p in found.passages], "generation": found.generation})
     else:
-        terminal.show_passages(found.passages)
+        terminal.show_passages(found.passages, engine.settings)
 
 
 @cli.command("eval")
@@ -273,6 +296,7 @@ def _read(name: str) -> str:
 cli.add_command(sessions)
 cli.add_command(db)
 cli.add_command(keys)
+cli.add_command(sources)
 
 
 def main() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -13,10 +13,12 @@ from rich.table import Table
 from rich.text import Text
 
 from glossator.core.answers import UNAVAILABLE_NOTICE, Answer, CheckedDraft, Evidence, Status, Verdict
+from glossator.core.book.sources import SourceSummary
 from glossator.core.errors import QuestionError
 from glossator.core.ports import Progress as ProgressCallback
 from glossator.core.ports import no_progress
 from glossator.core.receipts import Replay, ReplayedSentence
+from glossator.core.settings import Settings
 from glossator.core.types import IngestReport, Passage
 
 if TYPE_CHECKING:
@@ -72,26 +74,83 @@ def show_report(report: IngestReport) -> None:
         f" {documents.unchanged} unchanged; {report.chunks} chunks, {embeddings.made} embedded,"
         f" {embeddings.reused} reused; {report.seconds:.1f} s"
     )
-    console.print(Text.assemble((f"Generation {report.generation}", "bold"), counts))
+    console.print(Text.assemble((f"Generation {report.generation}", "bold"), counts), soft_wrap=True)
+    for source in report.sources:
+        _show_source(source)
+    _show_removed(report.removed_sources)
+    for source in report.other_sources:
+        line = f"Also in the index: {source.name} ({_place(source)}); `glossator sources remove` removes it."
+        console.print(Text(sanitized(line), style="yellow"), soft_wrap=True)
     for skip in report.skipped:
         reason = sanitized(f" {skip.path}: {skip.reason}")
         console.print(Text.assemble(("skipped", "yellow"), reason), soft_wrap=True)
 
 
-def show_answer(answer: Answer) -> None:
+def show_removal(report: IngestReport) -> None:
+    """Print which source was removed and what is left."""
+    _show_removed(report.removed_sources)
+    show_sources(report.other_sources)
+
+
+def _show_removed(sources: Sequence[SourceSummary]) -> None:
+    for source in sources:
+        console.print(Text(sanitized(f"Removed {source.name} ({source.path})."), style="yellow"), soft_wrap=True)
+
+
+def _show_source(source: SourceSummary) -> None:
+    console.print(Text(sanitized(f"{source.name}: {source.layout} layout ({source.reason})")), soft_wrap=True)
+    target = "here, at" if source.address.startswith("/") else "at"
+    console.print(
+        Text(sanitized(f"    citations open its pages {target} {source.address}"), style="dim"), soft_wrap=True
+    )
+    if source.layout == "plain" and source.reason.startswith("none of"):
+        hint = "    addresses follow the file names; if a generator builds the site, name its folder or choose --layout"
+        console.print(Text(hint, style="dim"), soft_wrap=True)
+
+
+def _place(source: SourceSummary) -> str:
+    return source.path if source.exists else f"{source.path}, which no longer exists"
+
+
+def show_sources(sources: Sequence[SourceSummary]) -> None:
+    """Print the sources of the index."""
+    if not sources:
+        console.print("The index is empty.")
+        return
+    for source in sources:
+        pages = f"{source.documents} page{'s' if source.documents != 1 else ''}"
+        place = sanitized(f"  {source.layout} layout, {pages} at {source.address}")
+        console.print(Text.assemble((sanitized(source.name), "bold"), place), soft_wrap=True)
+        console.print(Text(sanitized(f"    {_place(source)}"), style="dim"), soft_wrap=True)
+
+
+def _link(url: str, settings: Settings) -> str:
+    """A URL to open: pages that are published nowhere else are at the address of this book's server."""
+    if not url.startswith("/"):
+        return sanitized(url)
+    host = "127.0.0.1" if settings.host in ("0.0.0.0", "::") else settings.host  # noqa: S104 - not an address to open
+    return sanitized(f"http://{f'[{host}]' if ':' in host else host}:{settings.port}{url}")
+
+
+def _show_server_hint(urls: Iterable[str]) -> None:
+    if any(url.startswith("/") for url in urls):
+        console.print(Text("The links open while `glossator serve` is running.", style="dim"))
+
+
+def show_answer(answer: Answer, settings: Settings) -> None:
     """Print the sentences with citation numbers, then the citations."""
     if answer.degraded:
         console.print(Text(UNAVAILABLE_NOTICE, style="yellow"))
     if answer.session_id and not answer.stored:
         console.print(Text("This answer was not stored.", style="yellow"))
     if answer.abstained:
-        _show_abstention(answer)
+        _show_abstention(answer, settings)
         return
     body = Text()
     for sentence in answer.sentences:
         body.append(sanitized(sentence.text))
         for number in sentence.citations:
-            url = sanitized(answer.citations[number - 1].url)
+            url = _link(answer.citations[number - 1].url, settings)
             body.append(f" [{number}]", style=Style(color="cyan", link=url or None))
         body.append(" ")
     console.print(body)
@@ -100,16 +159,18 @@ def show_answer(answer: Answer) -> None:
         place = _breadcrumbs(citation.title, citation.section)
         console.print(Text.assemble((f"[{citation.number}] ", "cyan"), place), soft_wrap=True)
         if citation.url:
-            console.print(Text(sanitized(f"    {citation.url}"), style="dim"), soft_wrap=True)
+            console.print(Text(f"    {_link(citation.url, settings)}", style="dim"), soft_wrap=True)
+    _show_server_hint(citation.url for citation in answer.citations)
 
 
-def _show_abstention(answer: Answer) -> None:
+def _show_abstention(answer: Answer, settings: Settings) -> None:
     console.print(answer.text)
     if answer.suggestions:
         console.print(Text("Nearest sections:", style="dim"))
     for near in answer.suggestions:
-        line = Text.assemble(f"  • {_breadcrumbs(near.title, near.section)}  ", (sanitized(near.url), "dim"))
+        line = Text.assemble(f"  • {_breadcrumbs(near.title, near.section)}  ", (_link(near.url, settings), "dim"))
         console.print(line, soft_wrap=True)
+    _show_server_hint(near.url for near in answer.suggestions)
 
 
 def show_chat(name: str) -> None:
@@ -144,7 +205,7 @@ def _breadcrumbs(*names: str) -> str:
     return sanitized(" › ".join(dict.fromkeys(name for name in names if name)))
 
 
-def show_passages(passages: Sequence[Passage]) -> None:
+def show_passages(passages: Sequence[Passage], settings: Settings) -> None:
     """Print passages with their scores and the beginning of their text."""
     if not passages:
         console.print("No passages found. Remove filters, or ingest something first.")
@@ -153,7 +214,8 @@ def show_passages(passages: Sequence[Passage]) -> None:
         console.print(Text.assemble((f"{rank}. ", "bold"), place, (f"  {passage.score:.2f}", "cyan")))
         console.print(Text(sanitized(" ".join(passage.text.split())[:240]), style="dim"))
         anchor = f"#{passage.anchor}" if passage.anchor else ""
-        console.print(Text(sanitized(f"{passage.url}{anchor}"), style="blue"), soft_wrap=True)
+        console.print(Text(_link(f"{passage.url}{anchor}", settings), style="blue"), soft_wrap=True)
+    _show_server_hint(passage.url for passage in passages)
 
 
 _STATUS = {

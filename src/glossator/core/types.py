@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import StrEnum
 
 import numpy as np
 from numpy.typing import NDArray
+
+from glossator.core.book.sources import SourceSummary
 
 Vector = NDArray[np.float32]
 
@@ -200,11 +202,14 @@ class SkippedFile:
 
 @dataclass(frozen=True, slots=True)
 class IngestReport:
-    """The result of an ingest."""
+    """The result of an ingest: `sources` were given, `other_sources` are in the index too."""
 
     generation: int
     documents: DocumentCounts
     chunks: int
     embeddings: EmbeddingCounts
     seconds: float
-    skipped: tuple[SkippedFile, ...] = field(default=())
+    skipped: tuple[SkippedFile, ...] = ()
+    sources: tuple[SourceSummary, ...] = ()
+    other_sources: tuple[SourceSummary, ...] = ()
+    removed_sources: tuple[SourceSummary, ...] = ()

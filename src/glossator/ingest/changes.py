@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import PurePath
 
-from glossator.core.types import Document, DocumentCounts
+from glossator.core.book.addresses import Mount
+from glossator.core.types import Document, DocumentCounts, SkippedFile
+from glossator.ingest.addresses import choose_mounts, place_documents
 from glossator.ingest.read import SourceContents
 
 ContentHashes = Mapping[str, str]
@@ -15,35 +17,64 @@ ContentHashes = Mapping[str, str]
 
 
 @dataclass(frozen=True, slots=True)
+class IndexedSource:
+    """A source as it is in the index."""
+
+    hashes: ContentHashes
+    mount: Mount | None
+
+
+@dataclass(frozen=True, slots=True)
 class IngestPlan:
-    """The documents to index, by source, and how their number changes."""
+    """The documents to index and the mounts, by source; how the number of documents changes; what was skipped."""
 
     documents: dict[str, tuple[Document, ...]]
+    mounts: dict[str, Mount]
     counts: DocumentCounts
+    skipped: tuple[SkippedFile, ...]
 
 
-def plan_ingest(sources: Mapping[str, SourceContents], indexed: Mapping[str, ContentHashes], only: bool) -> IngestPlan:
-    """Compare what was read with what is indexed; sources that were not read stay indexed, unless `only`."""
-    retained = {} if only else {root: hashes for root, hashes in indexed.items() if root not in sources}
-    used_ids = {document_id for hashes in retained.values() for document_id in hashes}
+def plan_ingest(
+    sources: Mapping[str, SourceContents],
+    indexed: Mapping[str, IndexedSource],
+    retained: Mapping[str, str],
+    removed: Collection[str],
+) -> IngestPlan:
+    """Compare what was read with what is indexed.
+
+    Sources that were neither read nor removed stay; `retained` maps the URLs of their documents to the ids.
+    """
+    kept = {root: source for root, source in indexed.items() if root not in sources and root not in removed}
+    given = {root: source for root, source in indexed.items() if root in sources}
+    mounts = choose_mounts(sources, {root: s.mount for root, s in (kept | given).items() if s.mount})
+    placed, skipped = place_documents(sources, mounts, retained)
+    documents = _with_unique_ids(placed, kept, given)
+    old = {i: h for root, source in indexed.items() if root not in kept for i, h in source.hashes.items()}
+    new = {d.document_id: d.content_hash for found in documents.values() for d in found}
+    counts = _count(old, new, sum(len(source.hashes) for source in kept.values()), len(skipped))
+    return IngestPlan(documents, mounts, counts, skipped)
+
+
+def _with_unique_ids(
+    placed: Mapping[str, Sequence[Document]], kept: Mapping[str, IndexedSource], given: Mapping[str, IndexedSource]
+) -> dict[str, tuple[Document, ...]]:
+    """Documents whose ids no other source uses; a document keeps the id that it has in the index."""
     documents: dict[str, tuple[Document, ...]] = {}
-    for root, source in sources.items():
-        documents[root] = tuple(_with_unique_id(document, root, used_ids) for document in source.documents)
-        used_ids |= {document.document_id for document in documents[root]}
-    old = {i: h for root, hashes in indexed.items() if root not in retained for i, h in hashes.items()}
-    new = {d.document_id: d.content_hash for source_documents in documents.values() for d in source_documents}
-    skipped = sum(len(source.skipped) for source in sources.values())
-    return IngestPlan(documents, _count(old, new, sum(len(h) for h in retained.values()), skipped))
+    used = {i for source in kept.values() for i in source.hashes}
+    for root, found in placed.items():
+        before = given[root].hashes if root in given else {}
+        reserved = used | {i for other, source in given.items() if other != root for i in source.hashes}
+        documents[root] = tuple(_with_unique_id(document, root, reserved, before) for document in found)
+        used |= {document.document_id for document in documents[root]}
+    return documents
 
 
-def _with_unique_id(document: Document, root: str, used_ids: set[str]) -> Document:
+def _with_unique_id(document: Document, root: str, used: set[str], before: ContentHashes) -> Document:
     """Prefix a document id that another source uses already: with the folder's name, else with a hash of its path."""
-    if document.document_id not in used_ids:
-        return document
-    name = f"{PurePath(root).name}/{document.document_id}"
-    if name in used_ids:
-        name = f"{hashlib.sha256(root.encode()).hexdigest()[:8]}/{document.document_id}"
-    return replace(document, document_id=name)
+    name, digest = PurePath(root).name, hashlib.sha256(root.encode("utf-8", "surrogatepass")).hexdigest()[:8]
+    candidates = [document.document_id, f"{name}/{document.document_id}", f"{digest}/{document.document_id}"]
+    free = [candidate for candidate in candidates if candidate not in used] or candidates[-1:]
+    return replace(document, document_id=next((i for i in free if i in before), free[0]))
 
 
 def _count(old: ContentHashes, new: ContentHashes, retained: int, skipped: int) -> DocumentCounts:

@@ -43,6 +43,14 @@ def peek(path: Path) -> str:
         return ""
 
 
+def is_inside(path: Path, folder: Path) -> bool:
+    """Whether a path exists in a folder, with all links followed."""
+    try:
+        return path.resolve(strict=True).is_relative_to(folder.resolve())
+    except (OSError, RuntimeError, ValueError):
+        return False
+
+
 def well_formed(text: str) -> str:
     """Text that can be encoded: pairs of surrogates are joined, lone ones replaced."""
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")

@@ -5,48 +5,86 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote, urljoin
+from urllib.parse import quote
 
-from glossator.core.errors import SourceError
+from glossator.core.book.addresses import BOOK_PATH, validate_base_url
+from glossator.core.book.sources import Layout, clean_name
+from glossator.core.errors import BadInput, SourceError
 from glossator.core.types import Block, BlockKind, Document, SkippedFile
 from glossator.ingest.files import read_text, well_formed
 from glossator.ingest.formats.dialects import MDX, dialect_of
 from glossator.ingest.formats.html import ExtractedPage, extract
 from glossator.ingest.formats.includes import IncludeReader, expand_includes, mdx_to_markdown
 from glossator.ingest.formats.markdown import scalar, split_front_matter, to_html
-from glossator.ingest.layouts import detect_layout, plain
+from glossator.ingest.layouts import find_layout, plain
 from glossator.ingest.layouts.page import HTML_SUFFIXES, MARKDOWN_SUFFIXES, READABLE_SUFFIXES, SiteLayout, SourcePage
 
 READER_VERSION = 3
 """Part of the content hash; increased when the same file would give different text, so that it is indexed again."""
 
+_FRONT_PAGES = frozenset({"index.md", "readme.md", "index.mdx", "readme.mdx", "index.html"})
+
 
 @dataclass(frozen=True, slots=True)
 class SourceContents:
-    """The documents of a source in reading order, and the files that were skipped."""
+    """The documents of a source in reading order, and the files that were skipped.
+
+    `base_url` is empty if the pages are published nowhere else: then the server shows them below `BOOK_PATH`.
+    """
 
     layout: str
     documents: tuple[Document, ...]
     skipped: tuple[SkippedFile, ...]
+    name: str = ""
+    base_url: str = ""
+    reason: str = field(default="", compare=False)
+    """Why this layout was taken; the same book may be found in two ways."""
 
 
-def read_source(source: str, base_url: str | None, max_bytes: int) -> SourceContents:
-    """Read every page of a folder, or one file."""
+def read_source(source: str, base_url: str | None, max_bytes: int, layout: Layout = Layout.AUTO) -> SourceContents:
+    """Read every page of a folder, or one file; without a base URL, citations lead to the one of its configuration."""
     path = _existing_path(source)
-    layout = plain.file_layout(path) if path.is_file() else detect_layout(path)
+    site = plain.file_layout(path) if path.is_file() else find_layout(path, layout)
+    noted = list(site.skipped)
+    base = _site_url(site, noted) if base_url is None else base_url and validate_base_url(base_url)
     documents: list[Document] = []
     skipped: list[SkippedFile] = []
-    for page in layout.pages:
+    for page in site.pages:
         try:
-            documents.append(_document(page, layout, base_url, max_bytes))
+            documents.append(_document(page, site, f"{base}/" if base else BOOK_PATH, max_bytes))
         except SourceError as error:
             skipped.append(SkippedFile(well_formed(str(page.path)), str(error)))
     if not documents:
         raise SourceError(*_no_documents_message(source, skipped))
-    return SourceContents(layout.name, tuple(_with_distinct_urls(documents, skipped)), tuple(skipped))
+    distinct = tuple(_with_distinct_urls(documents, skipped))
+    name = _name(site, distinct, path)
+    return SourceContents(site.name, distinct, (*noted, *skipped), name, base, site.reason)
+
+
+def _site_url(site: SiteLayout, noted: list[SkippedFile]) -> str:
+    """The URL in the site's configuration, if it is one."""
+    if not site.base_url:
+        return ""
+    try:
+        return validate_base_url(site.base_url)
+    except BadInput as error:
+        noted.append(SkippedFile("The URL in the site's configuration", str(error)))
+        return ""
+
+
+def _name(site: SiteLayout, documents: tuple[Document, ...], path: Path) -> str:
+    """The title of the site; without one, that of its front page; otherwise the name of the folder."""
+    front = next((d.title for d in documents if d.document_id.lower() in _FRONT_PAGES or len(site.pages) == 1), "")
+    return clean_name(site.title) or clean_name(front) or clean_name(well_formed(path.resolve().name)) or site.name
+
+
+def moved_to(document: Document, url: str) -> Document:
+    """The document at another URL, which is part of its content hash."""
+    moved = replace(document, url=url)
+    return replace(moved, content_hash=_content_hash(moved))
 
 
 def _existing_path(source: str) -> Path:
@@ -81,7 +119,7 @@ def _with_distinct_urls(documents: list[Document], skipped: list[SkippedFile]) -
             yield document
 
 
-def _document(page: SourcePage, layout: SiteLayout, base_url: str | None, max_bytes: int) -> Document:
+def _document(page: SourcePage, layout: SiteLayout, base: str, max_bytes: int) -> Document:
     if well_formed(str(page.path)) != str(page.path):
         raise SourceError("the file name is not UTF-8.", "Rename the file.")
     text = read_text(page.path, max_bytes)
@@ -89,17 +127,27 @@ def _document(page: SourcePage, layout: SiteLayout, base_url: str | None, max_by
     if not extracted.text.strip():
         raise SourceError("the page has no text.")
     title = page.title or extracted.title or page.fallback_title or page.path.stem
-    url = _url(page, layout.base_url if base_url is None else base_url)
-    identity = "\x00".join((str(READER_VERSION), url, title, *page.chapters, extracted.text, repr(extracted.blocks)))
-    return Document(
+    document = Document(
         document_id=page.document_id,
-        url=url,
+        url=base + _route(page),
         title=title,
         chapters=(*page.chapters, title),
         text=extracted.text,
         blocks=extracted.blocks,
-        content_hash=hashlib.sha256(identity.encode("utf-8", "surrogatepass")).hexdigest(),
+        content_hash="",
     )
+    return replace(document, content_hash=_content_hash(document))
+
+
+def _content_hash(document: Document) -> str:
+    parts = (document.url, *document.chapters, document.text, repr(document.blocks))
+    return hashlib.sha256("\x00".join((str(READER_VERSION), *parts)).encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _route(page: SourcePage) -> str:
+    """The path of a page below the address of its book, which it cannot leave."""
+    segments = [segment for segment in page.route.lstrip("/").split("/") if segment not in (".", "..")]
+    return quote("/".join(segments), safe="/-._~")
 
 
 def _extract(text: str, page: SourcePage, layout: SiteLayout) -> ExtractedPage:
@@ -144,10 +192,3 @@ def _plain_text(text: str) -> ExtractedPage:
     first = parts[0] if parts else ""
     title = first if len(first) <= 80 and not first.endswith((".", "!", "?", ":")) else ""
     return ExtractedPage(title, "".join(parts), tuple(blocks))
-
-
-def _url(page: SourcePage, base_url: str) -> str:
-    """The URL of the page; without a base URL, that of the file."""
-    if not base_url:
-        return page.path.resolve().as_uri()
-    return urljoin(base_url.rstrip("/") + "/", quote(page.route.lstrip("/"), safe="/-._~"))

@@ -1,6 +1,6 @@
 """The product on one screen: ingest a book, search it, ask it, check a text against it.
 
-ingest   sources -> documents -> chunks -> vectors -> the next generation        indexing.py
+ingest   sources -> documents -> chunks -> vectors -> the next generation        indexing.py, sources.py
 ask      question -> passages -> draft or quotes -> checked sentences -> answer  answering.py, drafting.py,
                                                                                  extracting.py
 session  an answer becomes an exchange of a conversation                         conversations.py
@@ -14,6 +14,7 @@ import asyncio
 from collections.abc import AsyncIterator, Sequence
 
 from glossator.core.answers import Answer, CheckedDraft, Delta
+from glossator.core.book.sources import DEFAULT_OPTIONS, SourceOptions
 from glossator.core.ports import Drafter, Progress, no_progress
 from glossator.core.question import Question
 from glossator.core.receipts import AnswerWithReceipt, Replay
@@ -22,22 +23,39 @@ from glossator.evaluate.golden import GoldenOutcome, GoldenQuestion, run_golden
 from glossator.pipeline.answering import answer_without_session, search_book
 from glossator.pipeline.checking import check_draft
 from glossator.pipeline.conversations import converse
-from glossator.pipeline.indexing import build_generation
+from glossator.pipeline.indexing import build_generation, remove_and_rebuild
 from glossator.pipeline.receipts import replay_receipt
 from glossator.pipeline.wiring import Engine
 
-__all__ = ["Engine", "Question", "answer", "ask", "evaluate", "ingest", "replay", "search", "stream", "verify"]
+__all__ = [
+    "Engine",
+    "Question",
+    "answer",
+    "ask",
+    "evaluate",
+    "ingest",
+    "remove_source",
+    "replay",
+    "search",
+    "stream",
+    "verify",
+]
 
 
 async def ingest(
     engine: Engine,
     sources: Sequence[str],
-    base_url: str | None = None,
+    options: SourceOptions = DEFAULT_OPTIONS,
     only: bool = False,
     progress: Progress = no_progress,
 ) -> IngestReport:
     """Index sources: unchanged text is not embedded again, and readers see the new index only when it is complete."""
-    return await asyncio.to_thread(build_generation, engine, sources, base_url, only, progress)
+    return await asyncio.to_thread(build_generation, engine, sources, options, only, progress)
+
+
+async def remove_source(engine: Engine, name_or_path: str, progress: Progress = no_progress) -> IngestReport:
+    """Remove one source from the index; the others stay as they are."""
+    return await asyncio.to_thread(remove_and_rebuild, engine, name_or_path, progress)
 
 
 async def search(engine: Engine, question: Question) -> RetrievalResult:

@@ -4,57 +4,186 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 
+from glossator.core.book.addresses import validate_base_url
+from glossator.core.book.sources import Layout, SourceOptions, clean_name
+from glossator.core.errors import BadInput, SourceError
 from glossator.core.ports import Progress
-from glossator.core.types import DocumentCounts, EmbeddingCounts, IngestReport, SkippedFile
+from glossator.core.types import EmbeddingCounts, IngestReport, SkippedFile
 from glossator.embed.cache import CACHED_GENERATIONS, EmbeddingCache, embed_with_cache
-from glossator.ingest.changes import corpus_hash, plan_ingest
+from glossator.ingest.changes import IndexedSource, IngestPlan, corpus_hash, plan_ingest
 from glossator.ingest.chunk import CHUNKER_VERSION, chunk_document
-from glossator.ingest.read import read_source
+from glossator.ingest.read import SourceContents, read_source
+from glossator.pipeline.sources import find_source, indexed_sources, merged_options
 from glossator.pipeline.wiring import Engine
 from glossator.store.index.generations import FORMAT, Manifest, SourceRecord, timestamp
 
+_LOST_INDEX = SkippedFile(
+    "The previous index", "it cannot be read, so it was replaced; sources that were not given now are lost."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _ReadSource:
+    """The contents of a source, and the options that it was read with."""
+
+    contents: SourceContents
+    options: SourceOptions
+
+
+@dataclass(frozen=True, slots=True)
+class _Changes:
+    """The index before, the plan, the sources that were read, and those that stay as they are."""
+
+    before: Manifest | None
+    plan: IngestPlan
+    read: tuple[SourceRecord, ...]
+    retained: tuple[SourceRecord, ...]
+
+    @property
+    def sources(self) -> tuple[SourceRecord, ...]:
+        return (*self.retained, *self.read)
+
+    @property
+    def removed(self) -> tuple[SourceRecord, ...]:
+        roots = {source.root for source in self.sources}
+        return tuple(source for source in (self.before.sources if self.before else ()) if source.root not in roots)
+
 
 def build_generation(
-    engine: Engine, sources: Sequence[str], base_url: str | None, only: bool, progress: Progress
+    engine: Engine, sources: Sequence[str], options: SourceOptions, only: bool, progress: Progress
 ) -> IngestReport:
     """Index the sources; the current generation serves requests until the new one is complete."""
     started = time.monotonic()
-    max_bytes = int(engine.settings.max_file_mb * 1_000_000)
-    contents = {os.path.realpath(source): read_source(source, base_url, max_bytes) for source in sources}
-    skipped = tuple(skip for content in contents.values() for skip in content.skipped)
+    _check_options(sources, options)
+    known = _by_root(indexed_sources(engine))
+    read = {}
+    for source in sources:
+        root = os.path.realpath(source)
+        read[root] = _read(engine, source, merged_options(options, known.get(root)))
     with engine.generations.ingest_lock():
         before = engine.generations.latest_manifest()
-        indexed = {source.root: source.documents for source in before.sources} if before else {}
-        plan = plan_ingest(contents, indexed, only)
-        other_sources = [] if only or not before else [s for s in before.sources if s.root not in contents]
-        given_sources = [
-            SourceRecord(root, contents[root].layout, base_url, {d.document_id: d.content_hash for d in found})
-            for root, found in plan.documents.items()
-        ]
-        corpus = corpus_hash([source.documents for source in (*other_sources, *given_sources)])
-        inputs = (engine.embedder.fingerprint, CHUNKER_VERSION, corpus)
-        if before and inputs == (before.fingerprint, before.chunker, before.corpus_hash):
-            return _report(before.generation, plan.counts, before.chunks, 0, started, skipped)
-
-        documents = [
-            *engine.generations.documents_of(other_sources),
-            *(d for found in plan.documents.values() for d in found),
-        ]
-        chunks = [chunk for document in documents for chunk in chunk_document(document, engine.embedder.count_tokens)]
-        number = engine.generations.next_number()
-        with EmbeddingCache(engine.settings.data_dir / "cache" / "embeddings.sqlite") as cache:
-            embeddings, made = embed_with_cache(engine.embedder, cache, chunks, number, progress)
-            dimension, indexed_sources = engine.embedder.dimension, (*other_sources, *given_sources)
-            manifest = Manifest(number, FORMAT, *inputs, dimension, len(chunks), timestamp(), indexed_sources)
-            engine.generations.build(manifest, documents, chunks, embeddings)
-            cache.evict_before(number - CACHED_GENERATIONS)
-    return _report(number, plan.counts, len(chunks), made, started, skipped)
+        removed = {s.root for s in before.sources if s.root not in read} if before and only else set()
+        lost = () if before or engine.generations.is_empty() else (_LOST_INDEX,)
+        changes = _compare(engine, before, read, removed)
+        report = _build(engine, changes, progress)
+    return replace(
+        report,
+        seconds=round(time.monotonic() - started, 3),
+        skipped=(*lost, *report.skipped),
+        sources=tuple(replace(s.summary, reason=read[s.root].contents.reason) for s in changes.read if s.root in read),
+        other_sources=tuple(s.summary for s in changes.sources if s.root not in read),
+    )
 
 
-def _report(
-    generation: int, counts: DocumentCounts, chunks: int, made: int, started: float, skipped: tuple[SkippedFile, ...]
-) -> IngestReport:
-    embeddings = EmbeddingCounts(made, chunks - made)
-    return IngestReport(generation, counts, chunks, embeddings, round(time.monotonic() - started, 3), skipped)
+def remove_and_rebuild(engine: Engine, name_or_path: str, progress: Progress) -> IngestReport:
+    """Remove one source from the index; the others stay as they are."""
+    started = time.monotonic()
+    with engine.generations.ingest_lock():
+        before = engine.generations.latest_manifest()
+        source = find_source(before.sources if before else (), name_or_path)
+        changes = _compare(engine, before, {}, {source.root})
+        if changes.sources:
+            report = _build(engine, changes, progress)
+        else:
+            engine.generations.clear()
+            report = IngestReport(0, changes.plan.counts, 0, EmbeddingCounts(), 0.0, removed_sources=(source.summary,))
+    others = tuple(other.summary for other in changes.sources)
+    return replace(report, seconds=round(time.monotonic() - started, 3), other_sources=others)
+
+
+def _check_options(sources: Sequence[str], options: SourceOptions) -> None:
+    if not sources:
+        raise BadInput("No source is given.", "Name a folder or file.")
+    if options.base_url:
+        validate_base_url(options.base_url)
+    if options.name and (len(sources) > 1 or not clean_name(options.name)):
+        raise BadInput("A name is for one source, and not empty.", "Ingest the sources one by one.")
+
+
+def _read(engine: Engine, source: str, options: SourceOptions) -> _ReadSource:
+    max_bytes = int(engine.settings.max_file_mb * 1_000_000)
+    contents = read_source(source, options.base_url, max_bytes, options.layout or Layout.AUTO)
+    return _ReadSource(replace(contents, name=clean_name(options.name or "") or contents.name), options)
+
+
+def _compare(
+    engine: Engine, before: Manifest | None, read: Mapping[str, _ReadSource], removed: Collection[str]
+) -> _Changes:
+    """Compare the sources that were read with the index, from which some sources are removed."""
+    records = before.sources if before else ()
+    retained = tuple(s for s in records if s.root not in read and s.root not in removed)
+    if before and before.format != FORMAT:
+        # Another version made their text and addresses: they are read again.
+        read = {s.root: _read_again(engine, s) for s in retained} | dict(read)
+        retained = ()
+    mounts = {s.root: s.mount for s in records} if before and before.format == FORMAT else {}
+    plan = plan_ingest(
+        {root: source.contents for root, source in read.items()},
+        {s.root: IndexedSource(s.documents, mounts.get(s.root)) for s in records},
+        engine.generations.urls_of(retained),
+        removed,
+    )
+    return _Changes(before, plan, tuple(_record(root, source, plan) for root, source in read.items()), retained)
+
+
+def _read_again(engine: Engine, source: SourceRecord) -> _ReadSource:
+    try:
+        return _read(engine, source.root, merged_options(SourceOptions(), source))
+    except SourceError as error:
+        raise SourceError(
+            f"The index was built by another version of Glossator, and one of its sources cannot be read again:"
+            f" {error.message}",
+            f"Restore it, or remove it with `glossator sources remove {source.root}`.",
+        ) from None
+
+
+def _record(root: str, source: _ReadSource, plan: IngestPlan) -> SourceRecord:
+    contents, options = source.contents, source.options
+    return SourceRecord(
+        root,
+        contents.layout,
+        options.base_url,
+        {document.document_id: document.content_hash for document in plan.documents[root]},
+        contents.name,
+        plan.mounts[root],
+        options.layout,
+        options.name,
+    )
+
+
+def _build(engine: Engine, changes: _Changes, progress: Progress) -> IngestReport:
+    """Build the next generation, unless nothing has changed."""
+    before, sources = changes.before, changes.sources
+    corpus = corpus_hash([source.documents for source in sources])
+    inputs = (FORMAT, engine.embedder.fingerprint, CHUNKER_VERSION, corpus)
+    if before and inputs == before.inputs and _by_root(sources) == _by_root(before.sources):
+        return _report(before.generation, changes, before.chunks, 0)
+    found = [document for documents in changes.plan.documents.values() for document in documents]
+    documents = [*engine.generations.documents_of(changes.retained), *found]
+    chunks = [chunk for document in documents for chunk in chunk_document(document, engine.embedder.count_tokens)]
+    number = engine.generations.next_number()
+    with EmbeddingCache(engine.settings.data_dir / "cache" / "embeddings.sqlite") as cache:
+        embeddings, made = embed_with_cache(engine.embedder, cache, chunks, number, progress)
+        manifest = Manifest(number, *inputs, engine.embedder.dimension, len(chunks), timestamp(), sources)
+        engine.generations.build(manifest, documents, chunks, embeddings)
+        cache.evict_before(number - CACHED_GENERATIONS)
+    return _report(number, changes, len(chunks), made)
+
+
+def _by_root(sources: Sequence[SourceRecord]) -> dict[str, SourceRecord]:
+    return {source.root: source for source in sources}
+
+
+def _report(generation: int, changes: _Changes, chunks: int, made: int) -> IngestReport:
+    return IngestReport(
+        generation,
+        changes.plan.counts,
+        chunks,
+        EmbeddingCounts(made, chunks - made),
+        0.0,
+        changes.plan.skipped,
+        removed_sources=tuple(source.summary for source in changes.removed),
+    )

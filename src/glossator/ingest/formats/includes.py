@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from glossator.core.errors import SourceError
-from glossator.ingest.files import read_text
+from glossator.ingest.files import is_inside, read_text
 from glossator.ingest.formats.markdown import split_front_matter
 from glossator.ingest.formats.mdx import to_markdown
 
@@ -29,13 +29,18 @@ class IncludeReader:
     def read(self, path: Path) -> str:
         """A file's text; empty if it is outside the root, cannot be read, or exceeds the limit."""
         try:
-            if not path.resolve().is_relative_to(self.root.resolve()):
+            if not is_inside(path, self.root) or _is_hidden(path, self.root):
                 return ""
             text = read_text(path, self.remaining_bytes)
         except (SourceError, OSError, ValueError):
             return ""
         self.remaining_bytes -= len(text)
         return text
+
+
+def _is_hidden(path: Path, root: Path) -> bool:
+    """Whether a file is hidden, as files with secrets are."""
+    return any(part.startswith(".") for part in path.resolve().relative_to(root.resolve()).parts)
 
 
 def mdx_to_markdown(text: str, path: Path, includes: IncludeReader, depth: int = 0) -> str:

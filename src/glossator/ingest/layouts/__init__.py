@@ -4,15 +4,40 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from glossator.core.book.sources import Layout
+from glossator.core.errors import SourceError
 from glossator.ingest.layouts import docusaurus, mdbook, mkdocs, plain
-from glossator.ingest.layouts.page import SiteLayout
+from glossator.ingest.layouts.page import SiteGenerator, SiteLayout, find_configs
 
-_DETECTORS = (docusaurus.detect, mdbook.detect, mkdocs.detect)
+_GENERATORS: dict[Layout, SiteGenerator] = {Layout.DOCUSAURUS: docusaurus, Layout.MDBOOK: mdbook, Layout.MKDOCS: mkdocs}
+_CONFIG_FILES = {name: generator for generator in _GENERATORS.values() for name in generator.CONFIG_FILES}
 
 
-def detect_layout(root: Path) -> SiteLayout:
-    """The layout of a folder: that of a known site generator, or plain files."""
-    for detect in _DETECTORS:
-        if (found := detect(root)) is not None:
+def find_layout(root: Path, layout: Layout) -> SiteLayout:
+    """The layout of a folder: the chosen one, or the one that its files call for."""
+    if layout is Layout.AUTO:
+        return _detect(root)
+    if layout is Layout.PLAIN:
+        return plain.folder_layout(root, "chosen with --layout")
+    generator = _GENERATORS[layout]
+    for config in find_configs(root, generator.CONFIG_FILES):
+        if (found := generator.from_config(config)) is not None:
             return found
-    return plain.folder_layout(root)
+    if (found := generator.from_files(root, chosen=True)) is not None:
+        return found
+    raise SourceError(f"{root} has no SUMMARY.md, which lists the pages of an mdBook.", "Choose another --layout.")
+
+
+def _detect(root: Path) -> SiteLayout:
+    """A configuration decides; without one, files that only one generator has; otherwise the files are plain."""
+    configs = list(find_configs(root, list(_CONFIG_FILES)))
+    for config in configs:
+        if (found := _CONFIG_FILES[config.path.name].from_config(config)) is not None:
+            return found
+    for generator in _GENERATORS.values():
+        if (found := generator.from_files(root, chosen=False)) is not None:
+            return found
+    if configs:
+        return plain.folder_layout(root, f"{configs[0].reason}, but has no pages in this folder")
+    names = ", ".join(dict.fromkeys(generator.CONFIG_FILES[0] for generator in _GENERATORS.values()))
+    return plain.folder_layout(root, f"none of {names} is in the folder or one level up")

@@ -13,11 +13,24 @@ from urllib.parse import unquote
 import yaml
 
 from glossator.core.errors import SourceError
-from glossator.ingest.files import peek
+from glossator.ingest.files import is_inside, peek
 from glossator.ingest.formats.markdown import scalar, split_front_matter
-from glossator.ingest.layouts.page import MARKDOWN_SUFFIXES, SiteLayout, SourcePage, readable_files, relative_id
+from glossator.ingest.layouts.page import (
+    MARKDOWN_SUFFIXES,
+    FoundFiles,
+    SiteConfig,
+    SiteLayout,
+    SourcePage,
+    find_files,
+    relative_id,
+)
 
-_CONFIG_FILES = ("docusaurus.config.js", "docusaurus.config.ts", "docusaurus.config.mjs", "docusaurus.config.cjs")
+CONFIG_FILES: tuple[str, ...] = (
+    "docusaurus.config.js",
+    "docusaurus.config.ts",
+    "docusaurus.config.mjs",
+    "docusaurus.config.cjs",
+)
 _CATEGORY_FILES = ("_category_.json", "_category_.yml", "_category_.yaml")
 _NUMBER_PREFIX = re.compile(r"^(\d+)\s*[-_.]+\s*([^-_.\s].*)$")
 _DATE_LIKE = re.compile(r"^(?:\d{1,2}|\d{4})[-_.]\d{2}(?:[-_.](?:\d{1,2}|\d{4}))?")
@@ -32,28 +45,40 @@ class _Category(NamedTuple):
     has_link: bool = False
 
 
-def detect(root: Path) -> SiteLayout | None:
-    """A folder with a Docusaurus config, the docs folder of such a site, or a folder with MDX or category files."""
-    for site in (root, root.resolve().parent):
-        config = next((site / name for name in _CONFIG_FILES if (site / name).is_file()), None)
-        if config is None:
-            continue
-        text = peek(config)
-        docs = site / _option(text, "path", "docs")
-        if docs.is_dir() and (site == root or docs.resolve() == root.resolve()):
-            mdx = not re.search(r"\bformat:\s*['\"](?:detect|md)['\"]", text)
-            return SiteLayout(
-                "docusaurus", _pages(docs, _option(text, "routeBasePath", "docs")), site, _site_url(text), mdx
-            )
-        if site == root:
-            return None
-    if any(path.suffix.lower() == ".mdx" or _category_files(path.parent) for path in readable_files(root)):
-        return SiteLayout("docusaurus", _pages(root, ""), root, mdx=True)
-    return None
+def from_config(config: SiteConfig) -> SiteLayout | None:
+    """A folder with a Docusaurus config, or the docs folder of such a site."""
+    text = peek(config.path)
+    docs = config.docs_folder(_option(text, "path", "docs"))
+    if docs is None:
+        return None
+    found = find_files(docs)
+    return SiteLayout(
+        "docusaurus",
+        config.reason,
+        _pages(found, docs, _option(text, "routeBasePath", "docs")),
+        config.site,
+        _title(text),
+        _site_url(text),
+        mdx=not re.search(r"\bformat:\s*['\"](?:detect|md)['\"]", text),
+        skipped=found.skipped,
+    )
+
+
+def from_files(root: Path, *, chosen: bool) -> SiteLayout | None:
+    """A folder with MDX or category files, but without a config."""
+    found = find_files(root)
+    if chosen:
+        reason = "chosen with --layout; docusaurus.config.js was not found"
+    elif any(path.suffix.lower() == ".mdx" or _category_files(path.parent) for path in found.files):
+        reason = "the folder has MDX or category files"
+    else:
+        return None
+    return SiteLayout("docusaurus", reason, _pages(found, root, ""), root, mdx=True, skipped=found.skipped)
 
 
 def _category_files(folder: Path) -> list[Path]:
-    return [folder / name for name in _CATEGORY_FILES if (folder / name).is_file()]
+    files = (folder / name for name in _CATEGORY_FILES)
+    return [file for file in files if file.is_file() and is_inside(file, folder)]
 
 
 def _option(config: str, name: str, default: str) -> str:
@@ -62,15 +87,21 @@ def _option(config: str, name: str, default: str) -> str:
     return found[1] if found else default
 
 
+def _title(config: str) -> str:
+    """The site's title: the first one in the config, before those of the navigation bar and the footer."""
+    found = re.search(r"""\btitle:\s*(['"`])((?:\\.|(?!\1).)+)\1""", config)
+    return re.sub(r"\\(.)", r"\1", found[2]) if found else ""
+
+
 def _site_url(config: str) -> str:
     url = re.search(r"\burl:\s*['\"](https?://[^'\"]+)['\"]", config)
     base = re.search(r"\bbaseUrl:\s*['\"]([^'\"]+)['\"]", config)
     return url[1].rstrip("/") + (base[1] if base else "/") if url else ""
 
 
-def _pages(docs: Path, route_base: str) -> tuple[SourcePage, ...]:
+def _pages(found: FoundFiles, docs: Path, route_base: str) -> tuple[SourcePage, ...]:
     pages: list[SourcePage] = []
-    for path in readable_files(docs):
+    for path in found.files:
         relative = path.relative_to(docs)
         if path.suffix.lower() not in MARKDOWN_SUFFIXES or any(part.startswith("_") for part in relative.parts):
             continue

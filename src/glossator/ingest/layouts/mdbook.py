@@ -5,35 +5,50 @@ from __future__ import annotations
 import re
 import tomllib
 from pathlib import Path
+from typing import Any
 from urllib.parse import unquote
 
-from glossator.ingest.files import peek
-from glossator.ingest.layouts.page import SiteLayout, SourcePage, relative_id
+from glossator.core.types import SkippedFile
+from glossator.ingest.files import is_inside, peek, well_formed
+from glossator.ingest.formats.markdown import scalar
+from glossator.ingest.layouts.page import SiteConfig, SiteLayout, SourcePage, relative_id
 
+CONFIG_FILES: tuple[str, ...] = ("book.toml",)
 _ENTRY = re.compile(r"^(?P<indent>\s*)(?:[-*+]\s+)?\[(?P<title>(?:[^\[\]\\]|\\.)+)\]\((?P<target>[^)\s]*)\)\s*$")
 
 
-def detect(root: Path) -> SiteLayout | None:
-    """A folder with book.toml or SUMMARY.md, or a book's source folder."""
-    source = _source_folder(root)
-    summary = source / "SUMMARY.md"
-    if not summary.is_file():
-        return None
-    book = root if source != root or (root / "book.toml").is_file() else root.resolve().parent
-    return SiteLayout("mdbook", tuple(_pages(peek(summary), source)), book)
+def from_config(config: SiteConfig) -> SiteLayout | None:
+    """A folder with book.toml, or the source folder of such a book."""
+    book = _read_config(config.path)
+    source = config.docs_folder(scalar(book.get("src")) or "src")
+    return _layout(source, config.reason, config.site, scalar(book.get("title"))) if source else None
 
 
-def _source_folder(root: Path) -> Path:
-    config = peek(root / "book.toml")
+def from_files(root: Path, *, chosen: bool) -> SiteLayout | None:
+    """A folder with SUMMARY.md, itself or in `src`, but without book.toml."""
+    source = root if (root / "SUMMARY.md").is_file() else root / "src"
+    prefix = "chosen with --layout; " if chosen else ""
+    return _layout(source, f"{prefix}SUMMARY.md is in the folder", root) if is_inside(source, root) else None
+
+
+def _read_config(config: Path) -> dict[str, Any]:
     try:
-        book = tomllib.loads(config).get("book", {}) if config else {}
+        book = tomllib.loads(peek(config)).get("book")
     except (ValueError, RecursionError):
-        book = {}
-    named = root / str(book.get("src", "src") if isinstance(book, dict) else "src")
-    return named if config or not (root / "SUMMARY.md").is_file() else root
+        return {}
+    return book if isinstance(book, dict) else {}
 
 
-def _pages(summary: str, source: Path) -> list[SourcePage]:
+def _layout(source: Path, reason: str, root: Path, title: str = "") -> SiteLayout | None:
+    summary = source / "SUMMARY.md"
+    if not (summary.is_file() and is_inside(summary, source)):
+        return None
+    skipped: list[SkippedFile] = []
+    pages = _pages(peek(summary), source, skipped)
+    return SiteLayout("mdbook", reason, tuple(pages), root, title, skipped=tuple(skipped))
+
+
+def _pages(summary: str, source: Path, skipped: list[SkippedFile]) -> list[SourcePage]:
     """The summary's entries in order; indentation determines their parents."""
     parents: list[tuple[int, str]] = []
     pages: dict[Path, SourcePage] = {}
@@ -44,8 +59,12 @@ def _pages(summary: str, source: Path) -> list[SourcePage]:
         depth, title = len(entry["indent"].expandtabs(4)), re.sub(r"[`*\\]", "", entry["title"])
         parents = [(d, t) for d, t in parents if d < depth]
         path = source / unquote(entry["target"].partition("#")[0])
-        inside = path.resolve().is_relative_to(source.resolve())
-        if entry["target"] and inside and path.is_file() and path not in pages:
+        is_page = bool(entry["target"]) and path.is_file() and path not in pages
+        if is_page and not is_inside(path, source):
+            skipped.append(
+                SkippedFile(well_formed(str(path)), "SUMMARY.md lists it, but it is outside the book's folder.")
+            )
+        elif is_page:
             chapters = tuple(t for _, t in parents)
             pages[path] = SourcePage(
                 path=path,

@@ -10,8 +10,9 @@ import yaml
 
 from glossator.ingest.files import peek
 from glossator.ingest.formats.markdown import scalar
-from glossator.ingest.layouts.page import MARKDOWN_SUFFIXES, SiteLayout, SourcePage, readable_files, relative_id
+from glossator.ingest.layouts.page import MARKDOWN_SUFFIXES, SiteConfig, SiteLayout, SourcePage, find_files, relative_id
 
+CONFIG_FILES: tuple[str, ...] = ("mkdocs.yml", "mkdocs.yaml")
 _NavEntries = dict[str, tuple[int, str, tuple[str, ...]]]
 """Position, title and parent headings of each page in the nav."""
 
@@ -24,17 +25,16 @@ _ConfigLoader.add_multi_constructor("!", lambda _loader, _suffix, _node: None)
 _ConfigLoader.add_multi_constructor("tag:yaml.org,2002:python/", lambda _loader, _suffix, _node: None)
 
 
-def detect(root: Path) -> SiteLayout | None:
+def from_config(config: SiteConfig) -> SiteLayout | None:
     """A folder with mkdocs.yml, or its docs folder."""
-    for site in (root, root.parent):
-        config = next((site / n for n in ("mkdocs.yml", "mkdocs.yaml") if (site / n).is_file()), None)
-        if config is None:
-            continue
-        values = _read_config(config)
-        docs = site / (scalar(values.get("docs_dir")) or "docs")
-        if docs.is_dir() and (site == root or docs.resolve() == root.resolve()):
-            return _layout(docs, values)
-    return None
+    values = _read_config(config.path)
+    docs = config.docs_folder(scalar(values.get("docs_dir")) or "docs")
+    return _layout(docs, values, config.reason, config.site) if docs else None
+
+
+def from_files(root: Path, *, chosen: bool) -> SiteLayout | None:
+    """A folder of pages without mkdocs.yml: nothing in it tells that MkDocs builds it."""
+    return _layout(root, {}, "chosen with --layout; mkdocs.yml was not found", root) if chosen else None
 
 
 def _read_config(config: Path) -> dict[str, Any]:
@@ -45,12 +45,13 @@ def _read_config(config: Path) -> dict[str, Any]:
     return values if isinstance(values, dict) else {}
 
 
-def _layout(docs: Path, config: dict[str, Any]) -> SiteLayout:
+def _layout(docs: Path, config: dict[str, Any], reason: str, root: Path) -> SiteLayout:
     nav_entries: _NavEntries = {}
     _collect_nav_entries(config.get("nav"), (), nav_entries)
     directory_urls = config.get("use_directory_urls", True) is not False
     pages = []
-    for path in readable_files(docs):
+    found = find_files(docs)
+    for path in found.files:
         if path.suffix.lower() not in MARKDOWN_SUFFIXES:
             continue
         name = relative_id(path, docs)
@@ -60,10 +61,13 @@ def _layout(docs: Path, config: dict[str, Any]) -> SiteLayout:
         )
     return SiteLayout(
         "mkdocs",
+        reason,
         tuple(sorted(pages, key=lambda page: page.order)),
-        docs,
+        root,
+        scalar(config.get("site_name")),
         scalar(config.get("site_url")),
         extensions=_names(config.get("markdown_extensions")) | _names(config.get("plugins")),
+        skipped=found.skipped,
     )
 
 

@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
+
+from glossator.core.errors import SourceError
+from glossator.core.types import SkippedFile
+from glossator.ingest.files import is_inside, well_formed
 
 MARKDOWN_SUFFIXES = frozenset({".md", ".mdx", ".markdown"})
 HTML_SUFFIXES = frozenset({".html", ".htm", ".xhtml"})
@@ -34,37 +39,103 @@ class SourcePage:
 class SiteLayout:
     """The pages of a folder as its site generator defines them; pages may include files below `root` only.
 
-    `mdx` tells whether files named .md are MDX too; `extensions` are the Markdown extensions and plugins of the site.
+    `reason` says why this layout was taken, `title` is that of the site, `mdx` tells whether files named .md are MDX,
+    and `extensions` are the Markdown extensions and plugins of the site.
     """
 
     name: str
+    reason: str
     pages: tuple[SourcePage, ...]
     root: Path
+    title: str = ""
     base_url: str = ""
     mdx: bool = False
     extensions: frozenset[str] = frozenset()
+    skipped: tuple[SkippedFile, ...] = ()
 
 
-def readable_files(root: Path) -> Iterator[Path]:
-    """Readable files below a folder, sorted; hidden files and links that leave the folder are skipped."""
-    boundary = root.resolve()
-    for folder, folders, files in os.walk(root):
+@dataclass(frozen=True, slots=True)
+class FoundFiles:
+    """The readable files of a folder, sorted, and the links that were not followed."""
+
+    files: tuple[Path, ...]
+    skipped: tuple[SkippedFile, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SiteConfig:
+    """The configuration file of a site generator, in the folder that was named or one level up."""
+
+    path: Path
+    named: Path
+
+    @property
+    def site(self) -> Path:
+        return self.path.parent
+
+    @property
+    def reason(self) -> str:
+        return f"{self.path.name} is {'in the folder' if self.site == self.named else 'one level up'}"
+
+    def docs_folder(self, value: str) -> Path | None:
+        """The folder that the configuration names for its pages; None if it is missing, or not the named one.
+
+        A configuration is as untrusted as the pages: it makes nothing outside the named folder readable.
+        """
+        docs = self.site / value
+        if not docs.is_dir():
+            return None
+        if self.site != self.named:
+            return self.named if docs.resolve() == self.named.resolve() else None
+        if not is_inside(docs, self.named):
+            raise SourceError(
+                f"{self.path.name} takes its pages from {value!r}, which is outside the folder that was named.",
+                "Name a folder that contains both, or choose --layout plain.",
+            )
+        return docs
+
+
+class SiteGenerator(Protocol):
+    """A module that reads the sites of one generator."""
+
+    CONFIG_FILES: tuple[str, ...]
+
+    def from_config(self, config: SiteConfig) -> SiteLayout | None:
+        """The layout that a configuration gives; None if it has no pages in the named folder."""
+
+    def from_files(self, root: Path, *, chosen: bool) -> SiteLayout | None:
+        """The layout without a configuration, if the user has chosen this generator or its files are recognized."""
+
+
+def find_configs(root: Path, names: Sequence[str]) -> Iterator[SiteConfig]:
+    """Those of these files that exist in a folder, then those one level up; links that lead elsewhere do not count."""
+    for site in (root, root.resolve().parent):
+        for name in names:
+            if (site / name).is_file() and is_inside(site / name, site):
+                yield SiteConfig(site / name, root)
+
+
+def find_files(root: Path) -> FoundFiles:
+    """The readable files below a folder; hidden files are ignored, and links that leave the folder are skipped."""
+    files: list[Path] = []
+    skipped: list[SkippedFile] = []
+    for folder, folders, names in os.walk(root):
         folders[:] = sorted(name for name in folders if not name.startswith(".") and name not in _EXCLUDED_FOLDERS)
-        for name in sorted(files):
+        links = (Path(folder, name) for name in folders if Path(folder, name).is_symlink())
+        skipped += [_skipped_link(link, "links to folders are not followed.") for link in links]
+        for name in sorted(names):
             path = Path(folder, name)
             if name.startswith(".") or path.suffix.lower() not in READABLE_SUFFIXES:
                 continue
-            if path.is_symlink() and not _is_inside(path, boundary):
-                continue
-            yield path
+            if not path.is_symlink() or (is_inside(path, root) and path.is_file()):
+                files.append(path)
+            else:
+                skipped.append(_skipped_link(path, "the link is broken, or leads out of the folder."))
+    return FoundFiles(tuple(files), tuple(skipped))
 
 
-def _is_inside(path: Path, boundary: Path) -> bool:
-    try:
-        target = path.resolve(strict=True)
-    except (OSError, RuntimeError):
-        return False
-    return target.is_file() and target.is_relative_to(boundary)
+def _skipped_link(path: Path, reason: str) -> SkippedFile:
+    return SkippedFile(well_formed(str(path)), reason)
 
 
 def relative_id(path: Path, root: Path) -> str:

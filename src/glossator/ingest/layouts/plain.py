@@ -9,22 +9,23 @@ from glossator.ingest.layouts.page import (
     MARKDOWN_SUFFIXES,
     SiteLayout,
     SourcePage,
-    readable_files,
+    find_files,
     relative_id,
 )
 
 _GENERATED_PAGES = frozenset({"genindex", "search", "py-modindex", "404", "print", "toc"})
 
 
-def folder_layout(root: Path) -> SiteLayout:
+def folder_layout(root: Path, reason: str) -> SiteLayout:
     """Every readable file is a page; the URL of an index file is that of its folder."""
-    pages = [_page(path, root) for path in readable_files(root) if not _is_generated(path)]
-    return SiteLayout("plain", tuple(pages), root)
+    found = find_files(root)
+    pages = [_page(path, root) for path in found.files if not _is_generated(path)]
+    return SiteLayout("plain", reason, tuple(pages), root, skipped=found.skipped)
 
 
 def file_layout(path: Path) -> SiteLayout:
     """A single file, as a book of one page."""
-    return SiteLayout("plain", (_page(path, path.parent),), path.parent)
+    return SiteLayout("plain", "the source is one file", (_page(path, path.parent),), path.parent)
 
 
 def _page(path: Path, root: Path) -> SourcePage:

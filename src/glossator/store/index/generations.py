@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, fields, replace
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
+from glossator.core.book.addresses import DEFAULT_MOUNT, Mount
+from glossator.core.book.sources import SourceSummary
 from glossator.core.errors import (
     IndexCorrupted,
     IndexMismatch,
@@ -24,7 +28,7 @@ from glossator.core.types import Chunk, Document, Embedding
 from glossator.store.index.documents import DocumentStore, write_documents
 from glossator.store.index.qdrant_index import QdrantEdgeIndex, QdrantEdgeWriter
 
-FORMAT = 1
+FORMAT = 2
 _BYTES_PER_CHUNK = 32_000
 _MIN_FREE_BYTES = 48_000_000
 """Free space that a build needs: writing a shard to a full disk would kill the process."""
@@ -33,12 +37,31 @@ _BATCH_SIZE = 512
 
 @dataclass(frozen=True, slots=True)
 class SourceRecord:
-    """One ingested source: where it is, how it was read, and its documents' hashes."""
+    """One ingested source: its folder or file, how it was read, and its documents' hashes.
+
+    `base_url`, `chosen_layout` and `chosen_name` are as the user gave them, for the next ingest; None: not given.
+    """
 
     root: str
     layout: str
     base_url: str | None
     documents: dict[str, str]
+    name: str = ""
+    mount: Mount = DEFAULT_MOUNT
+    chosen_layout: str | None = None
+    chosen_name: str | None = None
+
+    @property
+    def summary(self) -> SourceSummary:
+        """The source as lists show it."""
+        return SourceSummary(
+            self.name or Path(self.root).name,
+            self.root,
+            self.layout,
+            self.mount.base_url or self.base_url or self.mount.path,
+            len(self.documents),
+            os.path.exists(self.root),  # noqa: PTH110 - false also where nothing may be looked up
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +81,20 @@ class Manifest:
     @property
     def documents(self) -> int:
         return sum(len(source.documents) for source in self.sources)
+
+    @property
+    def inputs(self) -> tuple[int, str, int, str]:
+        """What the index was made from; an ingest with the same inputs has nothing to do."""
+        return (self.format, self.fingerprint, self.chunker, self.corpus_hash)
+
+    @property
+    def name(self) -> str:
+        """The name of the book: those of its sources."""
+        return ", ".join(dict.fromkeys(source.name for source in self.sources if source.name))
+
+    @property
+    def mounts(self) -> tuple[Mount, ...]:
+        return tuple(source.mount for source in self.sources)
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,15 +133,23 @@ class Generations:
                 "Check its permissions, or run `glossator ingest` again.",
             ) from None
 
+    def manifest(self) -> Manifest | None:
+        """The manifest of the current generation, also of one that another version built; None before the first."""
+        number = self.current()
+        return None if number is None else _parse_manifest(self._folder(number))
+
     def latest_manifest(self) -> Manifest | None:
         """The manifest of the current generation, for the next ingest; None if it is missing or unreadable."""
         try:
-            number = self.current()
-            manifest = _read_manifest(self._folder(number)) if number is not None else None
+            manifest = self.manifest()
         except IndexUnavailable:
             return None
         # Without its hash, no ingest takes a corrupted generation for up to date: the next one repairs the index.
         return manifest if manifest is None or self._is_intact(manifest) else replace(manifest, corpus_hash="")
+
+    def is_empty(self) -> bool:
+        """Whether nothing has been ingested."""
+        return not (self.root / "CURRENT").exists()
 
     def next_number(self) -> int:
         """A number higher than that of any generation on disk."""
@@ -114,14 +159,25 @@ class Generations:
     def documents_of(self, sources: Sequence[SourceRecord]) -> list[Document]:
         """The documents of some sources, from the current generation."""
         wanted = {document_id for source in sources for document_id in source.documents}
-        number = self.current() if wanted else None
+        store = self._document_store() if wanted else None
+        return [document for document in store.all() if document.document_id in wanted] if store else []
+
+    def urls_of(self, sources: Sequence[SourceRecord]) -> dict[str, str]:
+        """The ids of the documents of some sources, by URL."""
+        wanted = {document_id for source in sources for document_id in source.documents}
+        store = self._document_store() if wanted else None
+        return (
+            {entry.url: entry.document_id for entry in store.contents() if entry.document_id in wanted} if store else {}
+        )
+
+    def _document_store(self) -> DocumentStore | None:
+        number = self.current()
         if number is None:
-            return []
+            return None
         try:
-            store = DocumentStore(self._folder(number) / "documents.sqlite")
+            return DocumentStore(self._folder(number) / "documents.sqlite")
         except IndexCorrupted as error:
             raise IndexCorrupted(error.message, "Run `glossator ingest --only` and name every source.") from None
-        return [document for document in store.all() if document.document_id in wanted]
 
     def open(self, fingerprint: str) -> Generation:
         """Open the current generation for reading with the embedder of this fingerprint."""
@@ -223,6 +279,14 @@ class Generations:
             if folder.name.isdigit() and int(folder.name) not in (current, previous):
                 shutil.rmtree(folder, ignore_errors=True)
 
+    def clear(self) -> None:
+        """Delete the index: nothing is left to search."""
+        with _write_errors(self.root):
+            (self.root / "CURRENT").unlink(missing_ok=True)
+            sync(self.root)
+        for folder in (self.root / "generations").iterdir():
+            shutil.rmtree(folder, ignore_errors=True)
+
     def _folder(self, number: int) -> Path:
         return self.root / "generations" / f"{number:06d}"
 
@@ -242,15 +306,29 @@ def timestamp() -> str:
 
 
 def _read_manifest(folder: Path) -> Manifest:
-    try:
-        values = json.loads((folder / "manifest.json").read_text("utf-8"))
-        sources = tuple(SourceRecord(**source) for source in values.pop("sources"))
-        manifest = Manifest(**values, sources=sources)
-    except (OSError, ValueError, TypeError, KeyError):
-        raise IndexCorrupted(f"The index in {folder} is incomplete.", "Run `glossator ingest` again.") from None
+    manifest = _parse_manifest(folder)
     if manifest.format != FORMAT:
         raise IndexMismatch("The index was built by another version of Glossator.", "Run `glossator ingest` again.")
     return manifest
+
+
+def _parse_manifest(folder: Path) -> Manifest:
+    try:
+        values = json.loads((folder / "manifest.json").read_text("utf-8"))
+        sources = tuple(_source_record(source) for source in values["sources"])
+        return Manifest(**_known(Manifest, values) | {"sources": sources})
+    except (OSError, ValueError, TypeError, KeyError, AttributeError):
+        raise IndexCorrupted(f"The index in {folder} is incomplete.", "Run `glossator ingest` again.") from None
+
+
+def _source_record(values: dict[str, Any]) -> SourceRecord:
+    """A source of this or another version: what that version did not know has its default."""
+    mount = {"mount": Mount(**values["mount"])} if "mount" in values else {}
+    return SourceRecord(**_known(SourceRecord, values) | mount)
+
+
+def _known(kind: type[Manifest | SourceRecord], values: dict[str, Any]) -> dict[str, Any]:
+    return {field.name: values[field.name] for field in fields(kind) if field.name in values}
 
 
 @contextmanager

@@ -1,0 +1,1 @@
+"""The book: its sources and the addresses of its pages."""

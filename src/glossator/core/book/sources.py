@@ -1,0 +1,66 @@
+"""Sources of a book: how each is read, and what an ingest reports about it."""
+
+from __future__ import annotations
+
+import unicodedata
+from dataclasses import dataclass
+from enum import StrEnum
+
+from glossator.core.errors import BadInput
+
+MAX_NAME_LENGTH = 200
+
+
+class Layout(StrEnum):
+    """How the files of a folder become pages; `AUTO` is decided by the files."""
+
+    AUTO = "auto"
+    DOCUSAURUS = "docusaurus"
+    MDBOOK = "mdbook"
+    MKDOCS = "mkdocs"
+    PLAIN = "plain"
+
+
+@dataclass(frozen=True, slots=True)
+class SourceOptions:
+    """What a user may say about a source; None leaves it as it was, or as the source's own files say.
+
+    An empty base URL means that the pages are published nowhere else: citations open them on this server.
+    """
+
+    base_url: str | None = None
+    layout: Layout | None = None
+    name: str | None = None
+
+
+DEFAULT_OPTIONS = SourceOptions()
+
+
+@dataclass(frozen=True, slots=True)
+class SourceSummary:
+    """A source of the index, as reports and lists show it.
+
+    `address` is where citations lead: a base URL, or a path of this server. `exists` tells whether its folder is there.
+    """
+
+    name: str
+    path: str
+    layout: str
+    address: str
+    documents: int
+    exists: bool = True
+    reason: str = ""
+
+
+def parse_layout(name: str) -> Layout:
+    """The layout with this name."""
+    try:
+        return Layout(name)
+    except ValueError:
+        raise BadInput(f"Unknown layout {name!r}.", f"Use {', '.join(Layout)}.") from None
+
+
+def clean_name(name: str) -> str:
+    """A name on one line, without invisible characters."""
+    visible = "".join(c if unicodedata.category(c)[0] != "C" else " " for c in name)
+    return " ".join(visible.split())[:MAX_NAME_LENGTH].rstrip()

@@ -1,0 +1,52 @@
+"""The sources of the index: listed, found by name or path, and remembered with the options they were given."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+
+from glossator.core.book.sources import Layout, SourceOptions, SourceSummary
+from glossator.core.errors import BadInput, IndexUnavailable
+from glossator.pipeline.wiring import Engine
+from glossator.store.index.generations import SourceRecord
+
+
+def list_sources(engine: Engine) -> tuple[SourceSummary, ...]:
+    """The sources of the index, in reading order; an index that cannot be read is an error."""
+    manifest = engine.generations.manifest()
+    return tuple(source.summary for source in manifest.sources) if manifest else ()
+
+
+def indexed_sources(engine: Engine) -> tuple[SourceRecord, ...]:
+    """The sources of the index, for the next ingest; none if the index cannot be read."""
+    try:
+        manifest = engine.generations.manifest()
+    except IndexUnavailable:
+        return ()
+    return manifest.sources if manifest else ()
+
+
+def merged_options(options: SourceOptions, known: SourceRecord | None) -> SourceOptions:
+    """The options of a source: what is not given now is as it was given before."""
+    if known is None:
+        return options
+    layout = Layout(known.chosen_layout) if known.chosen_layout else None
+    return SourceOptions(
+        known.base_url if options.base_url is None else options.base_url,
+        options.layout or layout,
+        known.chosen_name if options.name is None else options.name,
+    )
+
+
+def find_source(sources: Sequence[SourceRecord], name_or_path: str) -> SourceRecord:
+    """The source with this path or name; a name that several sources have is refused."""
+    path = os.path.realpath(name_or_path)
+    matches = [s for s in sources if s.root in (path, name_or_path)] or [
+        s for s in sources if s.summary.name == name_or_path
+    ]
+    if len(matches) == 1:
+        return matches[0]
+    if matches:
+        paths = ", ".join(source.root for source in matches)
+        raise BadInput(f"{len(matches)} sources are named {name_or_path!r}.", f"Give the path of one: {paths}.")
+    raise BadInput(f"{name_or_path!r} is not in the index.", "Give a name or path that `glossator sources list` shows.")
