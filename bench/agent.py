@@ -73,7 +73,7 @@ def open_engine(llm: str, **given: Any) -> Engine:
     engine = wire(load_settings(data_dir=CACHE / "index" / "sample", llm=llm, cache_answers=0, **given))
     embed = engine.embedder.embed_query
     vectors = {text: embed(text) for text in (QUESTION, "zero-moment point")}
-    engine.embedder.embed_query = lambda text: vectors[text]  # type: ignore[method-assign]
+    engine.embedder.embed_query = lambda text, *_: vectors[text]  # type: ignore[method-assign]
     return engine
 
 

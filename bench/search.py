@@ -29,7 +29,7 @@ class CachedEmbedder:
         self.calibration = embedder.calibration
         self._vectors = {question: embedder.embed_query(question) for question in asked}
 
-    def embed_query(self, question):
+    def embed_query(self, question, timeout_seconds=None):
         return self._vectors[question]
 
 

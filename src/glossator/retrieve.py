@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -20,6 +21,9 @@ MIN_RESCORED = 40
 
 MAX_QUERY_LENGTH = 2000
 """Characters of a question that are searched for: its beginning and its end."""
+
+MAX_EMBEDDING_SECONDS = 10.0
+"""For a remote model to embed a question; a hanging one must not keep every reader waiting."""
 
 MIN_QUESTION_WORDS = 4
 """Shorter questions count as this long: the calibration sets contain few of them, and "What is SLAM?" is no less
@@ -64,7 +68,7 @@ def retrieve(
     """The best passages for a question."""
     text, top_k = shorten(question.text), question.top_k
     with stage("embedding"):
-        query = embedder.embed_query(text)
+        query = embedder.embed_query(text, embedding_seconds(question.deadline))
     with stage("retrieval"):
         words = weigh_words(text, counts)
         hits = index.search(query, text, max(MIN_CANDIDATES, 2 * top_k), question.filters)
@@ -78,6 +82,13 @@ def retrieve(
         return RetrievalResult(
             tuple(found[:top_k]), joint_relevance(evidence, embedder.calibration.book), query, generation
         )
+
+
+def embedding_seconds(deadline: float | None) -> float:
+    """How long a question may take to embed: half of the time that is left for its answer, if that is limited."""
+    if deadline is None:
+        return MAX_EMBEDDING_SECONDS
+    return min(MAX_EMBEDDING_SECONDS, max(0.0, deadline - time.monotonic()) / 2)
 
 
 def shorten(question: str) -> str:

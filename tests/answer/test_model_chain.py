@@ -17,9 +17,9 @@ import scripted_book
 from commands import run
 from glossator import pipeline
 from glossator.answer.llm.agent import AgentDrafter
-from glossator.answer.llm.breaker import BreakerState, CircuitBreaker
 from glossator.answer.llm.policy import RetryPolicy
 from glossator.core.answers import Mode
+from glossator.core.breaker import BreakerState, CircuitBreaker
 from glossator.core.question import Question
 from glossator.core.settings import load_settings
 from glossator.pipeline.answering import answer_question

@@ -25,6 +25,8 @@ from glossator.store.index.generations import Generations
 if TYPE_CHECKING:
     from glossator.store.records.record_store import RecordStore
 
+_EMBEDDING_SECONDS = 10.0
+
 
 @dataclass(frozen=True, slots=True)
 class DoctorFinding:
@@ -40,7 +42,7 @@ def diagnose(settings: Settings, *, live: bool = False) -> list[DoctorFinding]:
     """Check everything that an answer needs; `live` also sends a request to every language model."""
     try:
         embedder = make_embedder(settings)
-        length = len(embedder.embed_query("doctor").vector)
+        length = len(embedder.embed_query("doctor", _EMBEDDING_SECONDS).vector)
     except GlossatorError as error:
         model = DoctorFinding("embeddings", error.message, error.remedy, good=False)
         index = [DoctorFinding("index", "not checked", "needs the embedding model", good=False)]

@@ -24,6 +24,7 @@ GlossatorError
 │   ├── ConversationBusy          too many turns are waiting for this conversation
 │   └── ConversationChanged       deleted, or continued by another turn
 └── EmbeddingModelUnavailable     the embedding model is missing, altered or unreachable
+    └── EmbeddingRequestRejected  the embedding model works, but rejects this request
 """
 
 from __future__ import annotations
@@ -147,3 +148,7 @@ class EmbeddingModelUnavailable(GlossatorError):
     """The embedding model is missing, altered or unreachable."""
 
     exit_code = 6
+
+
+class EmbeddingRequestRejected(EmbeddingModelUnavailable):
+    """The embedding model works, but rejects this request."""

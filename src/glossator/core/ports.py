@@ -57,8 +57,8 @@ class Embedder(Protocol):
     def embed_chunks(self, chunks: Sequence[Chunk], progress: Progress) -> list[Embedding]:
         """One embedding for each chunk, in the same order."""
 
-    def embed_query(self, question: str) -> QueryEmbedding:
-        """The vectors to search with."""
+    def embed_query(self, question: str, timeout_seconds: float | None = None) -> QueryEmbedding:
+        """The vectors to search with; a remote model must respond within the timeout."""
 
 
 class TokenEncoder(Protocol):

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from glossator.core.errors import EmbeddingModelUnavailable
+from glossator.core.errors import EmbeddingModelUnavailable, EmbeddingRequestRejected
 from glossator.core.retry import Backoff, is_transient_status, parse_retry_after
 from glossator.embed.endpoints import Endpoint
 
@@ -30,6 +30,8 @@ MAX_BATCH_CHARACTERS = 100_000
 MAX_TEXT_CHARACTERS = 8_000
 """Longer texts are cut: this fits the 8,192 tokens of most models, whatever the script."""
 MAX_CONCURRENT_REQUESTS = 4
+_REQUEST_ERRORS = frozenset((400, 404, 422))
+"""Statuses that reject one request: they do not count against the provider."""
 
 
 class InputType(StrEnum):
@@ -149,11 +151,11 @@ class EmbeddingClient:
             with self._http.stream("POST", url, json=body) as response:
                 content = self._read(response)
         except httpx2.TimeoutException:
-            raise _TransientFailure(self._unreachable("it timed out")) from None
+            raise _TransientFailure(self.unreachable("it timed out")) from None
         except httpx2.TransportError as error:
-            raise _TransientFailure(self._unreachable(str(error) or type(error).__name__)) from None
+            raise _TransientFailure(self.unreachable(str(error) or type(error).__name__)) from None
         except httpx2.InvalidURL:
-            raise self._unreachable("invalid URL") from None
+            raise self.unreachable("invalid URL") from None
         except httpx2.HTTPError:
             raise self._invalid_response("it cannot be decoded") from None
         if not response.is_success:
@@ -169,7 +171,7 @@ class EmbeddingClient:
             if len(content) > self._policy.max_response_bytes:
                 raise self._invalid_response("it is too large")
             if time.monotonic() > deadline:
-                raise _TransientFailure(self._unreachable("it timed out"))
+                raise _TransientFailure(self.unreachable("it timed out"))
         return bytes(content)
 
     def _error_for_status(self, status: int, content: bytes, retry_after: float | None) -> Exception:
@@ -190,8 +192,8 @@ class EmbeddingClient:
                 f"{endpoint.host} does not allow this API key to use the model {endpoint.model!r}.",
                 f"Check {key}the model in GLOSSATOR_EMBEDDER.",
             )
-        if status in (400, 404, 422) and message:
-            return EmbeddingModelUnavailable(
+        if status in _REQUEST_ERRORS and message:
+            return EmbeddingRequestRejected(
                 f"{endpoint.host} rejected the request for the model {endpoint.model!r} ({message}).",
                 "Set GLOSSATOR_EMBEDDER to one of its embedding models.",
             )
@@ -214,7 +216,8 @@ class EmbeddingClient:
             )
         return EmbeddingModelUnavailable(f"{host} rejected the API key in {variable}.", f"Correct {variable}.")
 
-    def _unreachable(self, reason: str) -> EmbeddingModelUnavailable:
+    def unreachable(self, reason: str) -> EmbeddingModelUnavailable:
+        """The error of an endpoint that does not respond."""
         return EmbeddingModelUnavailable(
             f"The embedding model at {self._endpoint.host} cannot be reached ({reason}).",
             f"Check the network and the URL in {self._endpoint.url_setting}, or set GLOSSATOR_EMBEDDER to `local`.",

@@ -143,7 +143,7 @@ class LocalEmbedder:
                 progress("embed", done, len(chunks))
         return [result for result in results if result is not None]
 
-    def embed_query(self, question: str) -> QueryEmbedding:
+    def embed_query(self, question: str, timeout_seconds: float | None = None) -> QueryEmbedding:
         """Passages are compared with instruction and question, sentences with the tokens of the question alone."""
         encoding = self._tokenizer.encode(QUERY_INSTRUCTION + question)
         with self._choose_session() as session:

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from itertools import accumulate
 from threading import Lock
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from glossator.core.errors import EmbeddingModelUnavailable
+from glossator.core.breaker import CircuitBreaker
+from glossator.core.deadline import call_within
+from glossator.core.errors import EmbeddingModelUnavailable, EmbeddingRequestRejected
 from glossator.core.ports import Calibration, Progress, no_progress
 from glossator.core.types import Chunk, Embedding, QueryEmbedding
 from glossator.embed import calibration
@@ -23,6 +26,7 @@ from glossator.embed.local import built_in_model, count_tokens, open_tokenizer
 if TYPE_CHECKING:
     import tokenizers
 
+T = TypeVar("T")
 INPUT_VERSION = 1
 """Part of the fingerprint; increased when the texts sent for a chunk change, so that no index mixes both."""
 
@@ -31,12 +35,19 @@ BYTES_PER_TOKEN = 4
 
 
 class RemoteEmbedder:
-    """Embeds through an HTTP API; the first request is sent when a result is needed."""
+    """Embeds through an HTTP API; the first request is sent when a result is needed.
 
-    def __init__(self, endpoint: Endpoint, policy: RequestPolicy | None = None) -> None:
+    `indexed` is the fingerprint of an index: if this model made it, its dimension is known without a request, and the
+    index can be opened while the model is down.
+    """
+
+    def __init__(self, endpoint: Endpoint, policy: RequestPolicy | None = None, indexed: str = "") -> None:
         self._endpoint = endpoint
         self._client = EmbeddingClient(endpoint, policy)
-        self._dimension = 0
+        self.breaker = CircuitBreaker()
+        known = re.fullmatch(rf"{re.escape(self._identity)}:([0-9]+):{INPUT_VERSION}", indexed)
+        self._dimension = int(known[1]) if known else 0
+        self._assumed = bool(known)
         self._calibration: Calibration | None = None
         self._lock = Lock()
 
@@ -52,8 +63,11 @@ class RemoteEmbedder:
     @property
     def fingerprint(self) -> str:
         """Host and name of the model, and the length of its vectors."""
-        endpoint = self._endpoint
-        return f"{endpoint.provider}:{endpoint.host}#{endpoint.model}:{self.dimension}:{INPUT_VERSION}"
+        return f"{self._identity}:{self.dimension}:{INPUT_VERSION}"
+
+    @property
+    def _identity(self) -> str:
+        return f"{self._endpoint.provider}:{self._endpoint.host}#{self._endpoint.model}"
 
     @property
     def calibration(self) -> Calibration:
@@ -71,6 +85,9 @@ class RemoteEmbedder:
 
     def embed_chunks(self, chunks: Sequence[Chunk], progress: Progress) -> list[Embedding]:
         """Sends each chunk with its headings, followed by each of its sentences."""
+        return self._guarded(lambda: self._embed_chunks(chunks, progress))
+
+    def _embed_chunks(self, chunks: Sequence[Chunk], progress: Progress) -> list[Embedding]:
         texts = [text for chunk in chunks for text in _texts(chunk)]
         ends = list(accumulate(1 + len(chunk.sentences) for chunk in chunks))
         rows: list[NDArray[np.float32]] = []
@@ -80,9 +97,9 @@ class RemoteEmbedder:
         starts = [0, *ends[:-1]] if ends else []
         return [_embedding(np.stack(rows[start:end])) for start, end in zip(starts, ends, strict=True)]
 
-    def embed_query(self, question: str) -> QueryEmbedding:
+    def embed_query(self, question: str, timeout_seconds: float | None = None) -> QueryEmbedding:
         """The same vector for passages and for sentences."""
-        vector = self._embed([question], InputType.QUERY)[0]
+        vector = self._embed([question], InputType.QUERY, timeout_seconds)[0]
         return QueryEmbedding(vector, vector)
 
     @cached_property
@@ -103,13 +120,42 @@ class RemoteEmbedder:
             )
         return calibration.calibrate(cosines)
 
-    def _embed(self, texts: Sequence[str], input_type: InputType) -> NDArray[np.float32]:
-        return np.concatenate(list(self._batches(texts, input_type)))
+    def _embed(
+        self, texts: Sequence[str], input_type: InputType, timeout_seconds: float | None = None
+    ) -> NDArray[np.float32]:
+        def embed() -> NDArray[np.float32]:
+            return np.concatenate(list(self._batches(texts, input_type)))
+
+        if timeout_seconds is None:
+            return self._guarded(embed)
+        return self._guarded(lambda: call_within(timeout_seconds, embed))
+
+    def _guarded(self, work: Callable[[], T]) -> T:
+        """Work through the circuit breaker: a model that is down must not keep every reader waiting."""
+        if not self.breaker.allow_call():
+            raise self._client.unreachable("its circuit breaker is open")
+        try:
+            result = work()
+        except TimeoutError:
+            self.breaker.record_failure()
+            raise self._client.unreachable("it timed out") from None
+        except EmbeddingRequestRejected:
+            self.breaker.record_cancelled()
+            raise
+        except EmbeddingModelUnavailable:
+            self.breaker.record_failure()
+            raise
+        except BaseException:
+            self.breaker.record_cancelled()
+            raise
+        self.breaker.record_success()
+        return result
 
     def _batches(self, texts: Sequence[str], input_type: InputType) -> Iterator[NDArray[np.float32]]:
         """Vectors batch by batch, all of the same length."""
         for vectors in self._client.embed(texts, input_type):
-            self._dimension = self._dimension or vectors.shape[1]
+            if not self._dimension or (self._assumed and input_type is InputType.DOCUMENT):
+                self._dimension, self._assumed = vectors.shape[1], False
             if vectors.shape[1] != self._dimension:
                 raise EmbeddingModelUnavailable(
                     f"The model {self._endpoint.model!r} returned vectors of {vectors.shape[1]} dimensions,"

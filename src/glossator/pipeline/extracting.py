@@ -14,7 +14,7 @@ from glossator.core.types import Passage, RetrievalResult
 from glossator.ingest.chunk import SELECTION_CHUNKS, chunk_document
 from glossator.ingest.selection import selection_document
 from glossator.pipeline.wiring import Engine
-from glossator.retrieve import nearest_chunks, selection_relevance, weigh_words
+from glossator.retrieve import embedding_seconds, nearest_chunks, selection_relevance, weigh_words
 from glossator.store.index.generations import Generation
 
 MAX_SELECTION_CHUNKS = 24
@@ -35,6 +35,8 @@ def extract(engine: Engine, question: str, found: RetrievalResult, book: Generat
 def extract_selection(engine: Engine, question: Question) -> tuple[Answer | None, float]:
     """An answer from the selection, with its relevance; nothing here can reach the rest of the book."""
     selection = question.selection or ""
+    # First, as only this call has a timeout: a remote model that hangs must not hold a thread.
+    query = engine.embedder.embed_query(question.text, embedding_seconds(question.deadline))
     words = weigh_words(question.text, engine.word_counts())
     chunks = chunk_document(selection_document(selection), engine.embedder.count_tokens, SELECTION_CHUNKS)
     chunks = nearest_chunks(chunks, words, MAX_SELECTION_CHUNKS)
@@ -43,7 +45,6 @@ def extract_selection(engine: Engine, question: Question) -> tuple[Answer | None
     if is_generic(question.text):
         quotes = choose_summary([ScoredChunk(c, v, 1.0) for c, v in zip(chunks, vectors, strict=True)])
         return _checked(engine, cite_selection(quotes, 1.0), [selection]), 1.0
-    query = engine.embedder.embed_query(question.text)
     scores, relevance = selection_relevance(chunks, embedded, query, words, engine.embedder.calibration.selection)
     if not is_answerable(relevance, pointed_at=refers_to_text(question.text)):
         return None, relevance

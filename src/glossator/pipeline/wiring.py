@@ -77,6 +77,7 @@ class Engine:
         with suppress(GlossatorError):
             self.generation()
             self.embedder.embed_query("ready")
+            _ = self.embedder.calibration
         _ = self.drafter
 
     def generation_if_open(self) -> Generation | None:
@@ -115,6 +116,11 @@ class Engine:
         if self._drafter is None:
             return dict.fromkeys(self._models, "closed")
         return {model.label: str(model.breaker.state) for model in self._drafter.models}
+
+    @property
+    def embedder_state(self) -> str | None:
+        """The circuit breaker state of a remote embedding model; None if the model is local."""
+        return str(self.embedder.breaker.state) if isinstance(self.embedder, RemoteEmbedder) else None
 
     @property
     def token_usage(self) -> tuple[int, int]:
@@ -216,7 +222,7 @@ def make_embedder(settings: Settings) -> Embedder:
     if settings.embedder == "local":
         return _built_in_embedder(settings.threads)
     if endpoint := find_endpoint(settings):
-        return RemoteEmbedder(endpoint)
+        return RemoteEmbedder(endpoint, indexed=Generations(settings.data_dir).fingerprint())
     folder = Path(settings.embedder)
     if folder.is_dir():
         return LocalEmbedder(folder, settings.threads or None)

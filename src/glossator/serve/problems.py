@@ -96,7 +96,9 @@ _PROBLEM_TYPES: dict[type[GlossatorError], _ProblemType] = {
     IndexCorrupted: _ProblemType(503, "QDRANT_UNAVAILABLE", f"The index cannot be read. {_REBUILD}", 30),
     IndexUnavailable: _ProblemType(503, "QDRANT_UNAVAILABLE", _TRY_LATER, 5),
     LanguageModelUnavailable: _ProblemType(503, "GEMINI_UNAVAILABLE", _TRY_LATER, 5),
-    EmbeddingModelUnavailable: _ProblemType(503, "SERVICE_UNAVAILABLE", _TRY_LATER, 5),
+    EmbeddingModelUnavailable: _ProblemType(
+        503, "SERVICE_UNAVAILABLE", "The embedding model is unavailable. Try again later.", 5
+    ),
     RecordsError: _ProblemType(503, "SERVICE_UNAVAILABLE", _TRY_LATER, 5),
     StorageError: _ProblemType(503, "SERVICE_UNAVAILABLE", _TRY_LATER, 30),
     GlossatorError: _ProblemType(500, INTERNAL_ERROR, _INTERNAL_MESSAGE),

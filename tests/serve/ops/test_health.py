@@ -221,7 +221,7 @@ async def hanging_embedder(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[lis
     """
     released, questions = Event(), []
 
-    def embed_query(_self: LocalEmbedder, question: str) -> None:
+    def embed_query(_self: LocalEmbedder, question: str, *_: object) -> None:
         questions.append(question)
         released.wait(120)
         raise RuntimeError(SECRET_ERROR)

@@ -15,8 +15,8 @@ import httpx2
 import openai
 from agents import Model, ModelResponse, Usage
 
-from glossator.answer.llm.breaker import CircuitBreaker
 from glossator.answer.llm.policy import DEFAULT_RETRY_POLICY, RetryPolicy
+from glossator.core.breaker import CircuitBreaker
 from glossator.core.errors import LanguageModelUnavailable
 from glossator.core.retry import is_transient_status, parse_retry_after
 

@@ -75,6 +75,11 @@ class HealthChecker:
         """The state of each language model's circuit breaker."""
         return self._engine.model_states
 
+    @property
+    def embedder(self) -> str | None:
+        """The state of the circuit breaker of a remote embedding model."""
+        return self._engine.embedder_state
+
     async def _run(self, name: str, probe: Callable[[], Awaitable[dict[str, Any]]]) -> ProbeResult:
         started = time.perf_counter()
         problem = details = None

@@ -51,7 +51,7 @@ class Metrics:
         self.tokens = Counter("glossator_tokens", "Language model tokens by kind.", ("kind",), registry=registry)
         self.breaker = Gauge(
             "glossator_breaker",
-            "Circuit breaker of each language model: 0 closed, 1 half-open, 2 open; the highest of all workers.",
+            "Circuit breaker of each remote model: 0 closed, 1 half-open, 2 open; the highest of all workers.",
             ("model",),
             registry=registry,
             multiprocess_mode="livemax",
@@ -98,6 +98,8 @@ class Metrics:
         with self._lock:
             self._set_total(self.cache, "hit", engine.cache.hits)
             self._set_total(self.cache, "miss", engine.cache.misses)
+            if state := engine.embedder_state:
+                self.breaker.labels("embedder").set(_BREAKER_STATES[state])
             if not engine.model_states:
                 return
             self._set_total(self.tokens, "input", input_tokens)

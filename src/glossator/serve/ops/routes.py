@@ -66,7 +66,7 @@ def health_routes(health: HealthChecker) -> APIRouter:
     @router.get("/readyz", tags=["operations"])
     async def readyz(request: Request) -> Response:
         """Whether questions can be answered."""
-        return _ready_response(request, await health.check(), health.language_models)
+        return _ready_response(request, await health.check(), health)
 
     @router.get("/health", tags=["chat"], response_model=HealthResponse, responses={503: {"model": HealthResponse}})
     async def whole_health() -> Response:
@@ -97,7 +97,7 @@ def metrics_routes(metrics: Metrics) -> APIRouter:
     return router
 
 
-def _ready_response(request: Request, results: dict[str, ProbeResult], language_models: dict[str, str]) -> Response:
+def _ready_response(request: Request, results: dict[str, ProbeResult], health: HealthChecker) -> Response:
     index, records = results["index"], results["records"]
     if index.problem is not None:
         context = context_of(request)
@@ -108,7 +108,8 @@ def _ready_response(request: Request, results: dict[str, ProbeResult], language_
         "generation": (index.details or {})["generation"],
         "records": "ok" if records.healthy else "down",
     }
-    return JSONResponse(state | ({"language_models": language_models} if language_models else {}))
+    breakers = {"embedder": health.embedder, "language_models": health.language_models}
+    return JSONResponse(state | {name: found for name, found in breakers.items() if found})
 
 
 def _health(results: dict[str, ProbeResult]) -> HealthResponse:

@@ -151,6 +151,13 @@ class Generations:
         """Whether nothing has been ingested."""
         return not (self.root / "CURRENT").exists()
 
+    def fingerprint(self) -> str:
+        """That of the embedding model that made the current generation; empty if there is none to read."""
+        with suppress(IndexUnavailable):
+            number = self.current()
+            return _read_manifest(self._folder(number)).fingerprint if number is not None else ""
+        return ""
+
     def next_number(self) -> int:
         """A number higher than that of any generation on disk."""
         folders = (self.root / "generations").glob("[0-9]*")

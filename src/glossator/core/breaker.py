@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from enum import StrEnum
+from threading import Lock
 
 
 class BreakerState(StrEnum):
@@ -16,7 +17,7 @@ class BreakerState(StrEnum):
 
 
 class CircuitBreaker:
-    """Counts the consecutive failures of one provider."""
+    """Counts the consecutive failures of one provider; threads may share it."""
 
     def __init__(
         self, max_failures: int = 5, cooldown_seconds: float = 30.0, clock: Callable[[], float] = time.monotonic
@@ -25,6 +26,7 @@ class CircuitBreaker:
         self._failures = 0
         self._opened_at = 0.0
         self._probing = False
+        self._lock = Lock()
 
     @property
     def state(self) -> BreakerState:
@@ -35,21 +37,24 @@ class CircuitBreaker:
 
     def allow_call(self) -> bool:
         """Whether a call may be made now; while half-open, one at a time."""
-        state = self.state
-        if state is BreakerState.HALF_OPEN and not self._probing:
-            self._probing = True
-            return True
-        return state is BreakerState.CLOSED
+        with self._lock:
+            state = self.state
+            if state is BreakerState.HALF_OPEN and not self._probing:
+                self._probing = True
+                return True
+            return state is BreakerState.CLOSED
 
     def record_success(self) -> None:
         """The call succeeded: close the circuit."""
-        self._failures, self._probing = 0, False
+        with self._lock:
+            self._failures, self._probing = 0, False
 
     def record_failure(self) -> None:
         """The call failed; one failure too many opens the circuit."""
-        self._failures += 1
-        self._probing = False
-        self._opened_at = self._clock()
+        with self._lock:
+            self._failures += 1
+            self._probing = False
+            self._opened_at = self._clock()
 
     def record_cancelled(self) -> None:
         """The call ended in a way that says nothing about the provider."""

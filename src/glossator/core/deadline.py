@@ -1,0 +1,27 @@
+"""A time limit for a call that cannot be cancelled."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import Future
+from threading import Thread
+from typing import TypeVar
+
+T = TypeVar("T")
+
+
+def call_within(seconds: float, call: Callable[[], T]) -> T:
+    """The result of a call, or TimeoutError; a call that takes longer is left behind in a thread of its own.
+
+    The threads of a pool are few, and the end of the process waits for them; this one does neither harm.
+    """
+    result: Future[T] = Future()
+
+    def run() -> None:
+        try:
+            result.set_result(call())
+        except BaseException as error:
+            result.set_exception(error)
+
+    Thread(target=run, daemon=True).start()
+    return result.result(seconds)
