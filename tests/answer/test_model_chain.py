@@ -19,8 +19,8 @@ from glossator import pipeline
 from glossator.answer.llm.agent import AgentDrafter
 from glossator.answer.llm.policy import RetryPolicy
 from glossator.core.answers import Mode
-from glossator.core.breaker import BreakerState, CircuitBreaker
 from glossator.core.question import Question
+from glossator.core.resilience.breaker import BreakerState, CircuitBreaker
 from glossator.core.settings import load_settings
 from glossator.pipeline.answering import answer_question
 from glossator.pipeline.wiring import wire

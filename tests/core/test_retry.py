@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from glossator.core.retry import MAX_RETRY_AFTER_SECONDS, Backoff, is_transient_status, parse_retry_after
+from glossator.core.resilience.retry import MAX_RETRY_AFTER_SECONDS, Backoff, is_transient_status, parse_retry_after
 
 
 @pytest.mark.parametrize("status", [408, 429, 500, 502, 503, 504, 529])

@@ -14,7 +14,7 @@ from commands import quick_folder
 from glossator.answer.llm.policy import RetryPolicy
 from glossator.core.answers import Answer
 from glossator.core.question import Question
-from glossator.core.retry import Backoff
+from glossator.core.resilience.retry import Backoff
 from glossator.core.settings import load_settings
 from glossator.pipeline.answering import answer_question
 from glossator.pipeline.wiring import Engine, wire

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from glossator.core.errors import EmbeddingModelUnavailable, EmbeddingRequestRejected
-from glossator.core.retry import Backoff, is_transient_status, parse_retry_after
+from glossator.core.resilience.retry import Backoff, is_transient_status, parse_retry_after
 from glossator.embed.endpoints import Endpoint
 
 if TYPE_CHECKING:

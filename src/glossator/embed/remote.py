@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from glossator.core.breaker import CircuitBreaker
-from glossator.core.deadline import call_within
 from glossator.core.errors import EmbeddingModelUnavailable, EmbeddingRequestRejected
 from glossator.core.ports import Calibration, Progress, no_progress
+from glossator.core.resilience.breaker import CircuitBreaker
+from glossator.core.resilience.deadline import call_within
 from glossator.core.types import Chunk, Embedding, QueryEmbedding
 from glossator.embed import calibration
 from glossator.embed.client import EmbeddingClient, InputType, RequestPolicy

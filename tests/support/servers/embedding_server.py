@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from glossator.core.ports import Embedder
-from glossator.core.retry import Backoff
+from glossator.core.resilience.retry import Backoff
 from glossator.core.settings import Settings, load_settings
 from glossator.core.text.words import content_words
 from glossator.embed.client import RequestPolicy

@@ -20,7 +20,7 @@ from starlette.responses import StreamingResponse
 
 from doors import FACT, QUESTION, Body
 from glossator.answer.llm.policy import RetryPolicy
-from glossator.core.retry import Backoff
+from glossator.core.resilience.retry import Backoff
 from glossator.core.settings import load_settings
 from glossator.pipeline.wiring import Engine, wire
 from glossator.serve.app import create_app

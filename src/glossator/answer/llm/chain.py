@@ -16,9 +16,9 @@ import openai
 from agents import Model, ModelResponse, Usage
 
 from glossator.answer.llm.policy import DEFAULT_RETRY_POLICY, RetryPolicy
-from glossator.core.breaker import CircuitBreaker
 from glossator.core.errors import LanguageModelUnavailable
-from glossator.core.retry import is_transient_status, parse_retry_after
+from glossator.core.resilience.breaker import CircuitBreaker
+from glossator.core.resilience.retry import is_transient_status, parse_retry_after
 
 _ALSO_TRANSIENT = frozenset({409, 425})
 _REQUEST_ERRORS = frozenset({400, 413, 422})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from glossator.core.retry import Backoff
+from glossator.core.resilience.retry import Backoff
 
 _BACKOFF = Backoff(first_seconds=0.5, max_seconds=5.0, attempts=3)
 

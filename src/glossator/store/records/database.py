@@ -20,7 +20,7 @@ from sqlalchemy.exc import ArgumentError, IntegrityError, SQLAlchemyError
 from sqlalchemy.pool import NullPool
 
 from glossator.core.errors import DatabaseUnavailable, RecordsError, SettingsError
-from glossator.core.retry import Backoff
+from glossator.core.resilience.retry import Backoff
 
 if TYPE_CHECKING:
     from alembic.config import Config

@@ -1,0 +1,1 @@
+"""Dealing with services that fail: retries, timeouts, circuit breakers."""
