@@ -22,7 +22,6 @@ from glossator.embed.endpoints import EMBEDDER_FORMS, find_endpoint
 from glossator.embed.local import LocalEmbedder, built_in_model, is_installed
 from glossator.embed.remote import RemoteEmbedder
 from glossator.pipeline.cache import AnswerCache
-from glossator.store.index.documents import ContentsEntry
 from glossator.store.index.generations import Generation, Generations
 from glossator.verification.judge import Verifier
 
@@ -126,10 +125,6 @@ class Engine:
     def token_usage(self) -> tuple[int, int]:
         """Input and output tokens of the language models."""
         return (self._drafter.usage.input_tokens, self._drafter.usage.output_tokens) if self._drafter else (0, 0)
-
-    def contents(self) -> list[ContentsEntry]:
-        """The table of contents."""
-        return self.generation().documents.contents()
 
     async def close_connections(self) -> None:
         """Close the connections to the database and the language models."""

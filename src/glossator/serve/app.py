@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Any
-from urllib.parse import unquote, urlsplit
 
 from fastapi import APIRouter, FastAPI
 from fastapi.exceptions import RequestValidationError
@@ -46,8 +45,8 @@ from glossator.serve.ops.openapi import openapi_builder
 from glossator.serve.ops.routes import health_routes, metrics_routes
 from glossator.serve.ops.tracing import RequestTracer, no_tracing, start_tracing, tracing_enabled
 from glossator.serve.site import assets, reference
+from glossator.serve.site.book import ServedBook, page_at, served_book
 from glossator.serve.site.pages import ask_page, book_page, missing_page
-from glossator.store.index.documents import ContentsEntry
 
 ANSWER_DOORS = (chat, agent, grounded, ask, query, completions)
 DOORS = tuple(door.DOOR for door in ANSWER_DOORS)
@@ -229,8 +228,8 @@ def _add_pages(app: FastAPI, engine: Engine, api_routes: list[APIRoute]) -> None
     async def home(q: str = "") -> str:
         """A form to ask the book, and its table of contents."""
         answer = await pipeline.ask(engine, Question(q)) if q.strip() else None
-        contents, front = await asyncio.to_thread(_at_path, engine, "")
-        return ask_page(contents, q, answer, front)
+        book, front = await asyncio.to_thread(_at_path, engine, "")
+        return ask_page(book.contents, q, book.linked(answer) if answer else None, front)
 
     @app.get("/{path:path}", response_class=HTMLResponse, include_in_schema=False)
     async def page(path: str, request: Request) -> HTMLResponse:
@@ -238,10 +237,10 @@ def _add_pages(app: FastAPI, engine: Engine, api_routes: list[APIRoute]) -> None
         if _methods(api_routes, request):
             request.scope.pop("route")  # this route, whose errors are HTML
             raise HTTPException(HTTPStatus.METHOD_NOT_ALLOWED)
-        contents, document = await asyncio.to_thread(_at_path, engine, path)
+        book, document = await asyncio.to_thread(_at_path, engine, path)
         if document is None and _is_unknown_api_path(api_routes, request):
             raise HTTPException(HTTPStatus.NOT_FOUND)
-        return HTMLResponse(book_page(document, contents)) if document else HTMLResponse(missing_page(), 404)
+        return HTMLResponse(book_page(document, book.contents)) if document else HTMLResponse(missing_page(), 404)
 
 
 def _methods(api_routes: list[APIRoute], request: Request) -> str:
@@ -255,9 +254,8 @@ def _is_unknown_api_path(api_routes: list[APIRoute], request: Request) -> bool:
     return door_for(request.url.path, DOORS) is not DEFAULT_DOOR and not _methods(api_routes, request)
 
 
-def _at_path(engine: Engine, path: str) -> tuple[Sequence[ContentsEntry], Document | None]:
-    """The table of contents, and the page at a path."""
-    documents = engine.generation().documents
-    contents = documents.contents()
-    matches = [entry for entry in contents if unquote(urlsplit(entry.url).path).strip("/") == path.strip("/")]
-    return contents, documents.get(matches[0].document_id) if matches else None
+def _at_path(engine: Engine, path: str) -> tuple[ServedBook, Document | None]:
+    """The book, and its page at a path."""
+    generation = engine.generation()
+    book = served_book(generation)
+    return book, page_at(generation, book, path)

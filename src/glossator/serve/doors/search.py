@@ -101,14 +101,15 @@ def routes(engine: Engine) -> APIRouter:
     @router.get("/llms.txt", tags=["search"], response_class=_Markdown)
     async def llms() -> Response:
         """The table of contents with URLs, in Markdown, for language models."""
-        entries = await asyncio.to_thread(engine.contents)
-        return _Markdown(_as_markdown(entries))
+        generation = await asyncio.to_thread(engine.generation)
+        entries = await asyncio.to_thread(generation.documents.contents)
+        return _Markdown(_as_markdown(generation.manifest.name, entries))
 
     return router
 
 
-def _as_markdown(entries: list[ContentsEntry]) -> str:
-    lines = ["# The book", "", "> Ask it at POST /ask, search it at GET /search?q=…, or over MCP at /mcp.", ""]
+def _as_markdown(name: str, entries: list[ContentsEntry]) -> str:
+    lines = [f"# {_escape(name)}", "", "> Ask it at POST /ask, search it at GET /search?q=…, or over MCP at /mcp.", ""]
     chapter: tuple[str, ...] | None = None
     for entry in entries:
         if entry.chapters[:-1] != chapter:

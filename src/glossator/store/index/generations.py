@@ -335,7 +335,8 @@ def _source_record(values: dict[str, Any]) -> SourceRecord:
 
 
 def _known(kind: type[Manifest | SourceRecord], values: dict[str, Any]) -> dict[str, Any]:
-    return {field.name: values[field.name] for field in fields(kind) if field.name in values}
+    known = {field.name: values[field.name] for field in fields(kind) if field.name in values}
+    return {name: tuple(value) if isinstance(value, list) else value for name, value in known.items()}
 
 
 @contextmanager

@@ -1,0 +1,58 @@
+"""The book as this server shows it: every page at a path of its own below /book, wherever it is published."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from urllib.parse import unquote, urlsplit
+
+from glossator.core.answers import Answer
+from glossator.core.book.addresses import BOOK_PATH, Mount, local_path
+from glossator.core.types import Document
+from glossator.store.index.documents import ContentsEntry
+from glossator.store.index.generations import Generation
+
+
+@dataclass(frozen=True, slots=True)
+class ServedBook:
+    """The name and the table of contents of a book, with the paths of its pages on this server as their URLs."""
+
+    name: str
+    contents: Sequence[ContentsEntry]
+    mounts: Sequence[Mount]
+
+    def path_of(self, url: str) -> str:
+        """Where this server shows a page of the book."""
+        return local_path(url, self.mounts)
+
+    def linked(self, answer: Answer) -> Answer:
+        """An answer whose links open the pages on this server."""
+        citations = tuple(replace(c, url=self.path_of(c.url)) for c in answer.citations)
+        return replace(
+            answer,
+            citations=citations,
+            suggestions=tuple(replace(s, url=self.path_of(s.url)) for s in answer.suggestions),
+        )
+
+
+def served_book(generation: Generation) -> ServedBook:
+    """The book of a generation."""
+    manifest = generation.manifest
+    entries = generation.documents.contents()
+    contents = [replace(entry, url=local_path(entry.url, manifest.mounts)) for entry in entries]
+    return ServedBook(manifest.name, contents, manifest.mounts)
+
+
+def page_at(generation: Generation, book: ServedBook, path: str) -> Document | None:
+    """The page at a path of this server: its own below /book, or the one that it has where it is published."""
+    by_path = {_normalized(entry.url): entry.document_id for entry in reversed(book.contents)}
+    found = by_path.get(_normalized(path) or _normalized(BOOK_PATH))
+    if found is None:
+        published = generation.documents.contents()
+        found = next((e.document_id for e in published if _normalized(e.url) == _normalized(path)), None)
+    document = generation.documents.get(found) if found is not None else None
+    return replace(document, url=book.path_of(document.url)) if document else None
+
+
+def _normalized(url: str) -> str:
+    return unquote(urlsplit(url).path).strip("/")
