@@ -38,7 +38,7 @@ pytestmark = pytest.mark.slow
 
 def test_contents_link_to_every_page(page: Page) -> None:
     page.goto("/")
-    links = page.locator("main li a")
+    links = page.locator("main nav li a")
     expect(links).to_have_count(17)
     for address in links.evaluate_all("links => links.map(link => link.href)"):
         response = page.request.get(address)

@@ -47,7 +47,10 @@ class Block:
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """One page of a book, as a reader sees it."""
+    """One page of a book: its text, and the HTML that shows it as the book does.
+
+    The HTML is empty for plain text. `images` are the names of those that it shows.
+    """
 
     document_id: str
     url: str
@@ -56,6 +59,8 @@ class Document:
     text: str
     blocks: tuple[Block, ...]
     content_hash: str
+    html: str = ""
+    images: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

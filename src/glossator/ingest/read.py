@@ -13,6 +13,7 @@ from urllib.parse import quote
 from glossator.core.book.addresses import BOOK_PATH, validate_base_url
 from glossator.core.book.sources import Layout, clean_name
 from glossator.core.errors import BadInput, SourceError
+from glossator.core.text.markup import IMAGE, sanitize
 from glossator.core.types import Block, BlockKind, Document, SkippedFile
 from glossator.ingest.files import read_text, well_formed
 from glossator.ingest.formats.dialects import MDX, dialect_of
@@ -21,8 +22,9 @@ from glossator.ingest.formats.includes import IncludeReader, expand_includes, md
 from glossator.ingest.formats.markdown import scalar, split_front_matter, to_html
 from glossator.ingest.layouts import find_layout, plain
 from glossator.ingest.layouts.page import HTML_SUFFIXES, MARKDOWN_SUFFIXES, READABLE_SUFFIXES, SiteLayout, SourcePage
+from glossator.ingest.references import SourceImages, SourceReferences
 
-READER_VERSION = 3
+READER_VERSION = 4
 """Part of the content hash; increased when the same file would give different text, so that it is indexed again."""
 
 _FRONT_PAGES = frozenset({"index.md", "readme.md", "index.mdx", "readme.mdx", "index.html"})
@@ -42,6 +44,8 @@ class SourceContents:
     base_url: str = ""
     reason: str = field(default="", compare=False)
     """Why this layout was taken; the same book may be found in two ways."""
+    images: dict[str, Path] = field(default_factory=dict)
+    """The files of the images that the documents show, by name."""
 
 
 def read_source(source: str, base_url: str | None, max_bytes: int, layout: Layout = Layout.AUTO) -> SourceContents:
@@ -52,16 +56,17 @@ def read_source(source: str, base_url: str | None, max_bytes: int, layout: Layou
     base = _site_url(site, noted) if base_url is None else base_url and validate_base_url(base_url)
     documents: list[Document] = []
     skipped: list[SkippedFile] = []
+    references = SourceReferences(site, base, SourceImages(site.root))
     for page in site.pages:
         try:
-            documents.append(_document(page, site, f"{base}/" if base else BOOK_PATH, max_bytes))
+            documents.append(_document(page, references, max_bytes))
         except SourceError as error:
             skipped.append(SkippedFile(well_formed(str(page.path)), str(error)))
     if not documents:
         raise SourceError(*_no_documents_message(source, skipped))
     distinct = tuple(_with_distinct_urls(documents, skipped))
     name = _name(site, distinct, path)
-    return SourceContents(site.name, distinct, (*noted, *skipped), name, base, site.reason)
+    return SourceContents(site.name, distinct, (*noted, *skipped), name, base, site.reason, references.images.files)
 
 
 def _site_url(site: SiteLayout, noted: list[SkippedFile]) -> str:
@@ -119,14 +124,16 @@ def _with_distinct_urls(documents: list[Document], skipped: list[SkippedFile]) -
             yield document
 
 
-def _document(page: SourcePage, layout: SiteLayout, base: str, max_bytes: int) -> Document:
+def _document(page: SourcePage, references: SourceReferences, max_bytes: int) -> Document:
     if well_formed(str(page.path)) != str(page.path):
         raise SourceError("the file name is not UTF-8.", "Rename the file.")
     text = read_text(page.path, max_bytes)
-    extracted = _extract(text, page, layout)
+    extracted = _extract(text, page, references.layout)
     if not extracted.text.strip():
         raise SourceError("the page has no text.")
     title = page.title or extracted.title or page.fallback_title or page.path.stem
+    base = f"{references.base_url}/" if references.base_url else BOOK_PATH
+    html = sanitize(extracted.markup, references.of_page(page))
     document = Document(
         document_id=page.document_id,
         url=base + _route(page),
@@ -135,12 +142,14 @@ def _document(page: SourcePage, layout: SiteLayout, base: str, max_bytes: int) -
         text=extracted.text,
         blocks=extracted.blocks,
         content_hash="",
+        html=html,
+        images=tuple(dict.fromkeys(IMAGE.findall(html))),
     )
     return replace(document, content_hash=_content_hash(document))
 
 
 def _content_hash(document: Document) -> str:
-    parts = (document.url, *document.chapters, document.text, repr(document.blocks))
+    parts = (document.url, *document.chapters, document.text, repr(document.blocks), document.html)
     return hashlib.sha256("\x00".join((str(READER_VERSION), *parts)).encode("utf-8", "surrogatepass")).hexdigest()
 
 
@@ -165,7 +174,7 @@ def _extract(text: str, page: SourcePage, layout: SiteLayout) -> ExtractedPage:
         html = to_html(body, dialect_of(layout.name, layout.extensions), [])
     extracted = extract(f"<main>{html}</main>")
     title = scalar(front.get("title")) or extracted.title
-    return ExtractedPage(title, extracted.text, extracted.blocks)
+    return replace(extracted, title=title)
 
 
 def _is_mdx(suffix: str, front: dict[str, Any], layout: SiteLayout) -> bool:

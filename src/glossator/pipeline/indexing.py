@@ -6,6 +6,7 @@ import os
 import time
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 from glossator.core.book.addresses import validate_base_url
 from glossator.core.book.sources import Layout, SourceOptions, clean_name
@@ -16,6 +17,7 @@ from glossator.embed.cache import CACHED_GENERATIONS, EmbeddingCache, embed_with
 from glossator.ingest.changes import IndexedSource, IngestPlan, corpus_hash, plan_ingest
 from glossator.ingest.chunk import CHUNKER_VERSION, chunk_document
 from glossator.ingest.read import SourceContents, read_source
+from glossator.pipeline.examples import golden_questions
 from glossator.pipeline.sources import find_source, indexed_sources, merged_options
 from glossator.pipeline.wiring import Engine
 from glossator.store.index.generations import FORMAT, Manifest, SourceRecord, timestamp
@@ -35,12 +37,13 @@ class _ReadSource:
 
 @dataclass(frozen=True, slots=True)
 class _Changes:
-    """The index before, the plan, the sources that were read, and those that stay as they are."""
+    """The index before, the plan, the sources that were read, those that stay, and the files of new images."""
 
     before: Manifest | None
     plan: IngestPlan
     read: tuple[SourceRecord, ...]
     retained: tuple[SourceRecord, ...]
+    images: Mapping[str, Path]
 
     @property
     def sources(self) -> tuple[SourceRecord, ...]:
@@ -126,7 +129,9 @@ def _compare(
         engine.generations.urls_of(retained),
         removed,
     )
-    return _Changes(before, plan, tuple(_record(root, source, plan) for root, source in read.items()), retained)
+    images = {name: path for source in read.values() for name, path in source.contents.images.items()}
+    records_read = tuple(_record(root, source, plan) for root, source in read.items())
+    return _Changes(before, plan, records_read, retained, images)
 
 
 def _read_again(engine: Engine, source: SourceRecord) -> _ReadSource:
@@ -151,6 +156,7 @@ def _record(root: str, source: _ReadSource, plan: IngestPlan) -> SourceRecord:
         plan.mounts[root],
         options.layout,
         options.name,
+        golden_questions(Path(root)),
     )
 
 
@@ -168,7 +174,7 @@ def _build(engine: Engine, changes: _Changes, progress: Progress) -> IngestRepor
     with EmbeddingCache(engine.settings.data_dir / "cache" / "embeddings.sqlite") as cache:
         embeddings, made = embed_with_cache(engine.embedder, cache, chunks, number, progress)
         manifest = Manifest(number, *inputs, engine.embedder.dimension, len(chunks), timestamp(), sources)
-        engine.generations.build(manifest, documents, chunks, embeddings)
+        engine.generations.build(manifest, documents, chunks, embeddings, changes.images)
         cache.evict_before(number - CACHED_GENERATIONS)
     return _report(number, changes, len(chunks), made)
 

@@ -22,8 +22,10 @@ from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 from glossator import __version__, pipeline
 from glossator.core.question import Question
 from glossator.core.settings import Settings, load_settings
+from glossator.core.text.markup import MEDIA_PATH
 from glossator.core.types import Document
 from glossator.pipeline.conversations import clean_up_periodically
+from glossator.pipeline.examples import ExampleQuestions
 from glossator.pipeline.wiring import Engine, wire
 from glossator.serve.auth.access import AuthMiddleware, token_routes
 from glossator.serve.auth.keys import KEYS_FILE, KeyStore
@@ -45,8 +47,9 @@ from glossator.serve.ops.openapi import openapi_builder
 from glossator.serve.ops.routes import health_routes, metrics_routes
 from glossator.serve.ops.tracing import RequestTracer, no_tracing, start_tracing, tracing_enabled
 from glossator.serve.site import assets, reference
+from glossator.serve.site.assets import image_response
 from glossator.serve.site.book import ServedBook, page_at, served_book
-from glossator.serve.site.pages import ask_page, book_page, missing_page
+from glossator.serve.site.pages import HomePage, ask_page, book_page, missing_page
 
 ANSWER_DOORS = (chat, agent, grounded, ask, query, completions)
 DOORS = tuple(door.DOOR for door in ANSWER_DOORS)
@@ -224,15 +227,24 @@ def _exception_handlers(settings: Settings, api_routes: list[APIRoute]) -> dict[
 
 
 def _add_pages(app: FastAPI, engine: Engine, api_routes: list[APIRoute]) -> None:
+    examples = ExampleQuestions(engine)
+
     @app.get("/", response_class=HTMLResponse, include_in_schema=False)
     async def home(q: str = "") -> str:
-        """A form to ask the book, and its table of contents."""
+        """The book's title, a form to ask it, and its table of contents."""
         answer = await pipeline.ask(engine, Question(q)) if q.strip() else None
         book, front = await asyncio.to_thread(_at_path, engine, "")
-        return ask_page(book.contents, q, book.linked(answer) if answer else None, front)
+        shown = HomePage(q, book.linked(answer) if answer else None, await examples.get(), front)
+        return await asyncio.to_thread(ask_page, book, shown)
+
+    @app.get(MEDIA_PATH + "{name}", response_class=HTMLResponse, include_in_schema=False)
+    async def image(name: str, request: Request) -> Response:
+        """An image of the book."""
+        content = await asyncio.to_thread(lambda: engine.generation().documents.image(name))
+        return await page(request.url.path, request) if content is None else image_response(name, content)
 
     @app.get("/{path:path}", response_class=HTMLResponse, include_in_schema=False)
-    async def page(path: str, request: Request) -> HTMLResponse:
+    async def page(path: str, request: Request) -> Response:
         """A page of the book, at the path of its URL."""
         if _methods(api_routes, request):
             request.scope.pop("route")  # this route, whose errors are HTML
@@ -240,7 +252,9 @@ def _add_pages(app: FastAPI, engine: Engine, api_routes: list[APIRoute]) -> None
         book, document = await asyncio.to_thread(_at_path, engine, path)
         if document is None and _is_unknown_api_path(api_routes, request):
             raise HTTPException(HTTPStatus.NOT_FOUND)
-        return HTMLResponse(book_page(document, book.contents)) if document else HTMLResponse(missing_page(), 404)
+        if document is None:
+            return HTMLResponse(missing_page(), 404)
+        return HTMLResponse(await asyncio.to_thread(book_page, document, book))
 
 
 def _methods(api_routes: list[APIRoute], request: Request) -> str:

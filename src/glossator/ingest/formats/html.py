@@ -7,9 +7,19 @@ from dataclasses import dataclass, field
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
-from glossator.core.text.characters import LINE_BREAK_HINTS
 from glossator.core.types import Block, BlockKind
-from glossator.ingest.formats.mathml import mathml_to_tex
+from glossator.ingest.formats.markup import page_markup
+from glossator.ingest.formats.nodes import (
+    HIDDEN_TAGS,
+    INVISIBLE,
+    SPACE,
+    classes_of,
+    formula_tex,
+    is_formula,
+    is_hidden,
+    is_inline_formula,
+    visible_text,
+)
 from glossator.ingest.formats.superscripts import subscript, superscript
 
 MAX_WALK_DEPTH = 150
@@ -21,27 +31,12 @@ MAX_TAG_NESTING = 500
 MAX_HEADING_CHARACTERS = 200
 """A longer "heading" is a paragraph that happens to be followed by a line of dashes."""
 
-_HIDDEN_TAGS = frozenset(
-    """
-    script style noscript template svg nav footer aside form button input select textarea iframe object
-    head title dialog audio video canvas datalist del s strike rp rt rtc
-    """.split()
-)
-_HIDDEN_CLASSES = frozenset(
-    """
-    headerlink hash-link header-anchor anchor-link anchorjs-link linenos lineno toctree-wrapper
-    breadcrumbs pagination-nav theme-doc-footer theme-doc-breadcrumbs theme-doc-toc-mobile
-    tocCollapsible sr-only visually-hidden footnote-ref footnote-backref skip-link
-    """.split()
-)
 _INLINE_TAGS = frozenset(
     """
     a abbr acronym b bdi bdo big cite code data dfn em font i ins kbd label mark q ruby samp
     small span strong sub sup time tt u var wbr math mjx-container
     """.split()
 )
-_MATH_CLASSES = frozenset({"math", "katex", "katex-display", "MathJax", "arithmatex"})
-_MATH_TAGS = frozenset({"math", "mjx-container"})
 _RENDERED_MATH = ".MathJax, .MathJax_Display, .MathJax_Preview, .MathJax_SVG, .MathJax_SVG_Display, .MathJax_CHTML"
 _FLAT_TAGS = frozenset(
     """
@@ -54,19 +49,17 @@ _HEADING_LEVELS = {f"h{level}": level for level in range(1, 7)}
 _MAIN_SELECTORS = ("main article", "article", "main", "[role=main]", "div.body", "div.document", "#content", "body")
 _CODE_TABLE_CLASSES = frozenset({"highlighttable", "rouge-table", "codehilitetable"})
 _NOT_CODE_SELECTOR = "button, .linenos, .lineno, .linenodiv, .boring"
-_HIDDEN_STYLE = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden", re.IGNORECASE)
-_SPACE = re.compile(r"\s+")
 _CODE_CLASS = re.compile(r"(?:language|lang|highlight|sourceCode)-([\w+#.-]+)")
-_INVISIBLE = re.compile(f"[{LINE_BREAK_HINTS}\u0000]")
 
 
 @dataclass(frozen=True, slots=True)
 class ExtractedPage:
-    """The readable text of one page."""
+    """The readable text of one page, and its markup for display, which is not yet sanitized."""
 
     title: str
     text: str
     blocks: tuple[Block, ...]
+    markup: str = ""
 
 
 def extract(html: str) -> ExtractedPage:
@@ -80,7 +73,8 @@ def extract(html: str) -> ExtractedPage:
         _walk(root, writer, 0)
         writer.flush()
     text = "".join(writer.parts)
-    return ExtractedPage(_title(tree, text, writer.blocks), text, tuple(writer.blocks))
+    title = _title(tree, text, writer.blocks)
+    return ExtractedPage(title, text, tuple(writer.blocks), page_markup(tree, root) if root is not None else "")
 
 
 def _drop_deep_tags(html: str) -> str:
@@ -103,7 +97,7 @@ def _title(tree: LexborHTMLParser, text: str, blocks: list[Block]) -> str:
     if opening:
         return text[opening.start : opening.end]
     head = tree.css_first("title")
-    return _SPACE.sub(" ", _clean(head.text())).strip()[:MAX_HEADING_CHARACTERS] if head is not None else ""
+    return SPACE.sub(" ", visible_text(head.text())).strip()[:MAX_HEADING_CHARACTERS] if head is not None else ""
 
 
 @dataclass(slots=True)
@@ -144,7 +138,7 @@ class _BlockWriter:
 
     def flush(self) -> None:
         """Close the current block."""
-        text = _SPACE.sub(" ", "".join(self.inline)).strip()
+        text = SPACE.sub(" ", "".join(self.inline)).strip()
         figures, self.figures = self.figures, []
         self.inline.clear()
         self._close(text)
@@ -164,13 +158,13 @@ class _BlockWriter:
 def _walk(node: LexborNode, writer: _BlockWriter, depth: int) -> None:
     """Write a node's children in reading order."""
     if depth > MAX_WALK_DEPTH:
-        _remove(node, ", ".join((*_HIDDEN_TAGS, "[hidden]")))
-        writer.add(_clean(node.text(separator=" ")))
+        _remove(node, ", ".join((*HIDDEN_TAGS, "[hidden]")))
+        writer.add(visible_text(node.text(separator=" ")))
         return
     for child in node.iter(include_text=True):
         if child.is_text_node:
-            writer.add(_clean(child.text(deep=True)))
-        elif child.is_element_node and not _is_hidden(child):
+            writer.add(visible_text(child.text(deep=True)))
+        elif child.is_element_node and not is_hidden(child):
             _element(child, writer, depth + 1)
 
 
@@ -185,12 +179,12 @@ def _element(node: LexborNode, writer: _BlockWriter, depth: int) -> None:
     if tag in _HEADING_LEVELS:
         writer.flush()
         _heading(node, writer, _HEADING_LEVELS[tag], depth)
-    elif _is_math(node):
+    elif is_formula(node):
         _formula(node, writer)
     elif tag == "pre":
         writer.flush()
         _code(node, writer)
-    elif tag == "table" and not _CODE_TABLE_CLASSES & _classes(node):
+    elif tag == "table" and not _CODE_TABLE_CLASSES & classes_of(node):
         writer.flush()
         _table(node, writer, depth)
     elif tag == "img":
@@ -238,7 +232,7 @@ def _line_of(node: LexborNode, depth: int) -> str:
     _walk(node, inner, depth + 1)
     inner.figures.clear()
     inner.flush()
-    return _SPACE.sub(" ", "".join(inner.parts)).strip()
+    return SPACE.sub(" ", "".join(inner.parts)).strip()
 
 
 def _container(node: LexborNode, writer: _BlockWriter, depth: int) -> None:
@@ -270,7 +264,7 @@ def _code(node: LexborNode, writer: _BlockWriter) -> None:
     _remove(node, _NOT_CODE_SELECTOR)
     for line_break in node.css("br"):
         line_break.replace_with("\n")
-    code = _INVISIBLE.sub("", node.text()).strip("\n").rstrip()
+    code = INVISIBLE.sub("", node.text()).strip("\n").rstrip()
     if not code.strip():
         return
     fence = "```"
@@ -290,11 +284,11 @@ def _language(node: LexborNode) -> str:
 
 
 def _table(node: LexborNode, writer: _BlockWriter, depth: int) -> None:
-    parts = [part for part in node.iter() if not _is_hidden(part)]
+    parts = [part for part in node.iter() if not is_hidden(part)]
     for caption in (part for part in parts if part.tag == "caption"):
         writer.block(BlockKind.PARAGRAPH, _cell(caption, depth))
     for row in (row for part in parts for row in (part.iter() if part.tag != "tr" else [part])):
-        cells = [_cell(cell, depth) for cell in row.iter() if cell.tag in ("td", "th") and not _is_hidden(cell)]
+        cells = [_cell(cell, depth) for cell in row.iter() if cell.tag in ("td", "th") and not is_hidden(cell)]
         if any(cells):
             writer.block(BlockKind.ROW, " | ".join(cells))
 
@@ -304,14 +298,14 @@ def _cell(node: LexborNode, depth: int) -> str:
     inner = _BlockWriter()
     _walk(node, inner, depth + 1)
     inner.flush()
-    return _SPACE.sub(" ", "".join(inner.parts)).strip()
+    return SPACE.sub(" ", "".join(inner.parts)).strip()
 
 
 def _list(node: LexborNode, writer: _BlockWriter, depth: int, *, ordered: bool) -> None:
     number = 0
     indent = "  " * len(writer.markers)
     for item in node.iter():
-        if _is_hidden(item):
+        if is_hidden(item):
             continue
         if item.tag != "li":
             _element(item, writer, depth + 1)
@@ -325,58 +319,18 @@ def _list(node: LexborNode, writer: _BlockWriter, depth: int, *, ordered: bool) 
 
 def _image(node: LexborNode, writer: _BlockWriter) -> None:
     """Write an image as its alternative text, marked as a figure: searchable, but not a sentence of the book."""
-    alt = _SPACE.sub(" ", _clean(node.attributes.get("alt") or "")).strip()
+    alt = SPACE.sub(" ", visible_text(node.attributes.get("alt") or "")).strip()
     if len(alt) > 3:
         writer.figures.append(alt)
 
 
 def _formula(node: LexborNode, writer: _BlockWriter) -> None:
     """Write a formula as TeX, wherever the site generator put it."""
-    source = node.css_first("annotation[encoding='application/x-tex']")
-    formula = node if node.tag == "math" else node.css_first("math")
-    tex = source.text() if source is not None else node.attributes.get("alttext") or ""
-    tex = tex or (mathml_to_tex(formula) if formula is not None else node.text())
-    tex = _SPACE.sub(" ", tex.strip())
-    tex = tex.removeprefix("\\(").removesuffix("\\)").removeprefix("\\[").removesuffix("\\]").strip("$ ")
+    tex = formula_tex(node)
     if not tex:
         return
-    if _is_inline(node):
+    if is_inline_formula(node):
         writer.add(f"${tex}$")
     else:
         writer.flush()
         writer.block(BlockKind.FORMULA, f"$$ {tex} $$")
-
-
-def _is_math(node: LexborNode) -> bool:
-    if node.tag == "script":
-        return (node.attributes.get("type") or "").startswith("math/tex")
-    return node.tag in _MATH_TAGS or bool(_MATH_CLASSES & _classes(node))
-
-
-def _is_inline(node: LexborNode) -> bool:
-    if node.tag == "script":
-        return "display" not in (node.attributes.get("type") or "")
-    if node.tag in _MATH_TAGS:
-        return node.attributes.get("display") not in ("block", "true")
-    return "inline" in _classes(node) or (node.tag == "span" and not {"katex-display", "block"} & _classes(node))
-
-
-def _classes(node: LexborNode) -> set[str]:
-    return set((node.attributes.get("class") or "").split())
-
-
-def _is_hidden(node: LexborNode) -> bool:
-    attributes = node.attributes
-    if _is_math(node) or (node.tag == "input" and attributes.get("type") == "checkbox" and "hidden" not in attributes):
-        return False
-    return (
-        node.tag in _HIDDEN_TAGS
-        or "hidden" in attributes
-        or attributes.get("aria-hidden") == "true"
-        or bool(_HIDDEN_STYLE.search(attributes.get("style") or ""))
-        or bool(_HIDDEN_CLASSES & _classes(node))
-    )
-
-
-def _clean(text: str | None) -> str:
-    return _INVISIBLE.sub("", text or "")

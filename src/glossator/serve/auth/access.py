@@ -23,7 +23,9 @@ from glossator.serve.middleware.rate_limit import RateLimiter, client_address
 TOKEN_PATH = "/widget/token"  # noqa: S105 - a path
 _READING_PATHS = frozenset(("/llms.txt",))
 """Need no key if reading is public, like the pages of the book."""
-PUBLIC_PATHS = frozenset(("/livez", "/readyz", "/health", "/ask/health", "/style.css", "/widget.js", "/widget/ur.js"))
+PUBLIC_PATHS = frozenset(
+    ("/livez", "/readyz", "/health", "/ask/health", "/style.css", "/reader.js", "/widget.js", "/widget/ur.js")
+)
 """Need no key: health checks, and what a page loads before it can ask."""
 _ADMIN_PATHS = frozenset(("/metrics",))
 _WRITE_PATHS = frozenset(("/feedback", TOKEN_PATH))

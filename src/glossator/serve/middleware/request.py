@@ -14,7 +14,7 @@ from glossator.serve.ops.tracing import RequestTracer, no_tracing
 
 SECURITY_HEADERS = {
     "Content-Security-Policy": (
-        "default-src 'none'; script-src 'self'; connect-src 'self'; style-src 'self'; img-src data:;"
+        "default-src 'none'; script-src 'self'; connect-src 'self'; style-src 'self'; img-src 'self' data:;"
         " form-action 'self'; base-uri 'none'; frame-ancestors 'none'; require-trusted-types-for 'script';"
         " trusted-types 'none'"
     ),

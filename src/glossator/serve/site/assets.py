@@ -12,6 +12,8 @@ from importlib import resources
 from fastapi import APIRouter, Request
 from fastapi.responses import Response
 
+from glossator.core.text.markup import IMAGE_TYPES
+
 SCRIPT, STYLE = "text/javascript", "text/css"
 _MODULES = ("nodes", "style", "strings", "page", "stream", "markdown", "answer", "element")
 """In the order of their imports; no two declare the same name."""
@@ -29,10 +31,11 @@ def widget_script() -> bytes:
 
 
 def routes() -> APIRouter:
-    """`/style.css`, `/widget.js`, and the widget's Urdu strings, which only pages in Urdu load."""
+    """`/style.css`, `/reader.js`, `/widget.js`, and the widget's Urdu strings, which only pages in Urdu load."""
     router = APIRouter(include_in_schema=False)
     for path, content, media_type, headers in (
         ("/style.css", _read("style.css"), STYLE, {}),
+        ("/reader.js", _read("reader.js"), SCRIPT, {}),
         ("/widget.js", widget_script(), SCRIPT, _CROSS_ORIGIN),
         ("/widget/ur.js", _read("widget/ur.js"), SCRIPT, _CROSS_ORIGIN),
     ):
@@ -60,6 +63,15 @@ def static_route(
         return Response(content, media_type=media_type, headers=chosen)
 
     return send
+
+
+def image_response(name: str, content: bytes) -> Response:
+    """An image of the book; its name is a hash of its content. An SVG that is opened by itself can run nothing."""
+    headers = {
+        "Cache-Control": "public, max-age=31536000, immutable",
+        "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; sandbox",
+    }
+    return Response(content, media_type=IMAGE_TYPES[name.rpartition(".")[2]], headers=headers)
 
 
 def accepts_gzip(accept_encoding: str) -> bool:

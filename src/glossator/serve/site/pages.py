@@ -1,57 +1,82 @@
-"""All HTML of the server. Text of a book, a question or an answer goes through `escape`: it is data, never markup."""
+"""All HTML of the server. Text goes through `escape`; the HTML of a book comes from the sanitizer only."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from html import escape
 from itertools import groupby, pairwise
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlencode, urlsplit
 
 from glossator.core.answers import Answer
 from glossator.core.types import Block, BlockKind, Document
+from glossator.serve.site.markup import page_html, text_html
 from glossator.store.index.documents import ContentsEntry
 
 _SAFE_SCHEMES = ("http://", "https://", "file://", "/")
-_CHAT = '<glossator-chat local></glossator-chat><script type="module" src="/widget.js"></script>'
+_SCRIPTS = '<script type="module" src="/widget.js"></script><script type="module" src="/reader.js"></script>'
+_CHAT = f"<glossator-chat local></glossator-chat>{_SCRIPTS}"
+_FRAME = '<div class="wide" tabindex="0">'
+"""Around a table, which scrolls there if it is wider than the page."""
 _WRAPPERS = {
     BlockKind.ITEM: "<ul>{}</ul>",
-    BlockKind.ROW: '<div class="wide" tabindex="0"><table>{}</table></div>',
+    BlockKind.ROW: f"{_FRAME}<table>{{}}</table></div>",
 }
-_COVER = (
-    "<h1>Ask the book</h1><p>Read the book here, and ask questions as you read: use the button in the corner, or select"
-    " a few lines and ask about just those lines. Every sentence of an answer is checked against the page it cites, and"
-    " the number after it opens that page at the quoted words.</p>"
+DEFAULT_NAME = "Ask the book"
+"""For a book without a name."""
+_INTRODUCTION = (
+    "<p>Read the book here, and ask questions as you read: use the button in the corner, or select a few lines and ask"
+    " about just those lines. Every sentence of an answer is checked against the page it cites, and the number after it"
+    " opens that page at the quoted words.</p>"
 )
+_PAGE_CONTENTS_LEVELS = (2, 3)
+_MIN_PAGE_CONTENTS = 3
+"""A page with fewer headings needs no contents of its own."""
 
 
-def ask_page(
-    contents: Sequence[ContentsEntry], question: str, answer: Answer | None, front: Document | None = None
-) -> str:
-    """The home page: an introduction, a form for browsers without scripts, the contents, and the book's front page."""
+@dataclass(frozen=True, slots=True)
+class BookCover:
+    """What every page shows of the book: its name, its contents, and questions that it answers."""
+
+    name: str
+    contents: Sequence[ContentsEntry]
+    examples: Sequence[str] = ()
+
+
+def ask_page(cover: BookCover, question: str, answer: Answer | None, front: Document | None = None) -> str:
+    """The home page: the book's title, a form for browsers without scripts, the contents, and the book's front page."""
     form = (
         '<form action="/" method="get" role="search"><label for="q">Your question</label>'
         f'<input id="q" name="q" dir="auto" maxlength="32000" value="{escape(question)}">'
         '<button type="submit">Ask</button></form>'
     )
-    first = f"<article>{''.join(_blocks(front))}</article>" if front and not answer else ""
-    body = f"{_COVER}{form}{_answer(answer) if answer else ''}<h2>Contents</h2>{_contents(contents)}{first}"
-    return _page("Glossator", f"<main>{body}</main>{_CHAT}")
+    first = f"<article>{_body(front, keeps_title=False)}</article>" if front and not answer else ""
+    body = (
+        f'<h1 dir="auto">{escape(cover.name)}</h1>{_INTRODUCTION}{form}{_examples(cover.examples)}'
+        f"{_answer(answer) if answer else ''}"
+        '<h2 id="contents-title">Contents</h2>'
+        f'<nav aria-labelledby="contents-title">{_contents(cover.contents)}</nav>{first}'
+    )
+    return _page(cover.name, f"<main>{body}</main>{_CHAT}")
 
 
-def book_page(document: Document, contents: Sequence[ContentsEntry]) -> str:
-    """One page of the book with its real anchors, the contents, and links to the pages before and after it."""
-    before = {b.document_id: a for a, b in pairwise(contents)}.get(document.document_id)
-    after = {a.document_id: b for a, b in pairwise(contents)}.get(document.document_id)
+def book_page(document: Document, cover: BookCover) -> str:
+    """One page of the book with its real anchors, both contents, and links to the pages before and after it."""
+    before = {b.document_id: a for a, b in pairwise(cover.contents)}.get(document.document_id)
+    after = {a.document_id: b for a, b in pairwise(cover.contents)}.get(document.document_id)
     pager = "".join(
-        f'<a rel="{rel}" href="{escape(_local_path(entry.url))}">{arrow} {escape(entry.title)}</a>'
+        f'<a rel="{rel}" dir="auto" href="{escape(_local_path(entry.url))}">{arrow} {escape(entry.title)}</a>'
         for rel, arrow, entry in (("prev", "←", before), ("next", "→", after))
         if entry
     )
+    title, _, text = _body(document).partition("</h1>")
     return _page(
-        document.title,
-        f'<nav aria-label="Contents"><p><a href="/">Ask the book</a></p>'
-        f"{_contents(contents, document.document_id)}</nav>"
-        f'<main><article>{"".join(_blocks(document))}</article><p class="pager">{pager}</p></main>{_CHAT}',
+        f"{document.title} – {cover.name}",
+        f'<button class="menu" popovertarget="contents" dir="auto">☰ {escape(document.title)}</button>'
+        f'<nav id="contents" popover aria-label="Contents"><p class="book" dir="auto"><a href="/">{escape(cover.name)}'
+        f"</a></p>{_contents(cover.contents, document.document_id)}</nav>"
+        f"<main><article>{title}</h1>{_page_contents(document)}{text}</article>"
+        f'<nav class="pager" aria-label="Pages before and after">{pager}</nav></main>{_CHAT}',
         "reading",
     )
 
@@ -83,6 +108,30 @@ def _page(title: str, body: str, body_class: str = "", style_sheet: str = "/styl
     )
 
 
+def _examples(questions: Sequence[str]) -> str:
+    if not questions:
+        return ""
+    links = (f'<li dir="auto"><a href="/?{urlencode({"q": one})}">{escape(one)}</a></li>' for one in questions)
+    return f'<p class="part" id="examples">For example</p><ul aria-labelledby="examples">{"".join(links)}</ul>'
+
+
+def _page_contents(document: Document) -> str:
+    """The headings of a page, unless there are only a few."""
+    headings = [
+        block
+        for block in document.blocks
+        if block.kind is BlockKind.HEADING and block.level in _PAGE_CONTENTS_LEVELS and block.anchor
+    ]
+    if len(headings) < _MIN_PAGE_CONTENTS:
+        return ""
+    items = "".join(
+        f'<li class="level-{block.level}" dir="auto"><a href="#{escape(quote(block.anchor))}">'
+        f"{escape(document.text[block.start : block.end])}</a></li>"
+        for block in headings
+    )
+    return f'<details class="page-contents"><summary>On this page</summary><ul>{items}</ul></details>'
+
+
 def _answer(answer: Answer) -> str:
     if answer.abstained:
         near = "".join(f"<li>{_link(s.url, f'{s.title} › {s.section}')}</li>" for s in answer.suggestions)
@@ -90,7 +139,7 @@ def _answer(answer: Answer) -> str:
             f'<section aria-live="polite"><p>{escape(answer.text)}</p><p>Nearest sections:</p><ul>{near}</ul></section>'
         )
     text = " ".join(
-        f"{escape(s.text)} "
+        f"{text_html(s.text)} "
         + "".join(f"<sup>{_link(answer.citations[n - 1].url, f'[{n}]')}</sup>" for n in s.citations)
         for s in answer.sentences
     )
@@ -125,18 +174,31 @@ def _link(url: str, text: str) -> str:
     return f'<a href="{escape(_local_path(url) + fragment)}">{escape(text)}</a>'
 
 
-def _blocks(document: Document) -> Iterator[str]:
-    if not any(block.kind is BlockKind.HEADING and block.level == 1 for block in document.blocks[:3]):
-        yield f'<h1 dir="auto">{escape(document.title)}</h1>'
+def _body(document: Document, *, keeps_title: bool = True) -> str:
+    """The page as the book has it, below its title; without HTML of its own, block by block."""
+    title = next((b for b in document.blocks[:3] if b.kind is BlockKind.HEADING and b.level == 1), None)
+    top = "h1" if keeps_title else "h2"
+    above = "" if title else f'<{top} dir="auto">{escape(document.title)}</{top}>'
+    has_title = title is not None and keeps_title
+    if document.html:
+        html = page_html(document.html, _local_path(document.url), has_title=has_title)
+        return above + html.replace("<table", '<div class="wide" tabindex="0"><table').replace(
+            "</table>", "</table></div>"
+        )
+    return above + "".join(_blocks(document, title if has_title else None))
+
+
+def _blocks(document: Document, title: Block | None) -> Iterator[str]:
     for kind, group in groupby(document.blocks, key=lambda block: block.kind):
-        rendered = "".join(_block(document.text[b.start : b.end], b) for b in group)
+        rendered = "".join(_block(document.text[b.start : b.end], b, is_title=b is title) for b in group)
         yield _WRAPPERS.get(kind, "{}").format(rendered)
 
 
-def _block(text: str, block: Block) -> str:
+def _block(text: str, block: Block, *, is_title: bool) -> str:
     if block.kind is BlockKind.HEADING:
         anchor = f' id="{escape(block.anchor)}"' if block.anchor else ""
-        return f'<h{block.level}{anchor} dir="auto">{escape(text)}</h{block.level}>'
+        level = 1 if is_title else max(2, block.level)
+        return f'<h{level}{anchor} dir="auto">{escape(text)}</h{level}>'
     if block.kind is BlockKind.CODE:
         _, _, code = text.partition("\n")
         return f'<pre tabindex="0"><code>{escape(code.rpartition(chr(10))[0])}</code></pre>'

@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 import sqlite3
 import weakref
+import zlib
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from glossator.core.errors import IndexCorrupted
 from glossator.core.text.words import content_words
@@ -18,17 +20,23 @@ from glossator.store.index.bounded_cache import BoundedCache
 _SCHEMA = """
 CREATE TABLE documents (
     position INTEGER PRIMARY KEY, document_id TEXT UNIQUE NOT NULL, url TEXT NOT NULL, title TEXT NOT NULL,
-    chapters TEXT NOT NULL, text TEXT NOT NULL, blocks TEXT NOT NULL, content_hash TEXT NOT NULL
+    chapters TEXT NOT NULL, text TEXT NOT NULL, blocks TEXT NOT NULL, content_hash TEXT NOT NULL,
+    html BLOB NOT NULL, images TEXT NOT NULL
 );
+CREATE TABLE images (name TEXT PRIMARY KEY, content BLOB NOT NULL);
 CREATE TABLE words (word TEXT PRIMARY KEY, chunks INTEGER NOT NULL) WITHOUT ROWID;
 CREATE TABLE counts (chunks INTEGER NOT NULL);
 """
 MAX_CACHED_TEXTS, MAX_CACHED_WORDS = 64, 20_000
-_COLUMNS = "document_id, url, title, chapters, text, blocks, content_hash"
+_COLUMNS = "document_id, url, title, chapters, text, blocks, content_hash, html, images"
+_COLUMNS_WITHOUT_HTML = "document_id, url, title, chapters, text, blocks, content_hash, NULL, '[]'"
+"""For generations that were built before pages had HTML."""
 
 
-def write_documents(path: Path, documents: Sequence[Document], chunks: Sequence[Chunk]) -> None:
-    """Write all documents in reading order, and how many chunks contain each word."""
+def write_documents(
+    path: Path, documents: Sequence[Document], chunks: Sequence[Chunk], images: Callable[[str], bytes | None]
+) -> None:
+    """Write all documents in reading order, how many chunks contain each word, and the images that are found."""
     words = Counter(word for chunk in chunks for word in set(content_words(f"{chunk.context} {chunk.text}")))
     db = sqlite3.connect(path)
     try:
@@ -37,9 +45,12 @@ def write_documents(path: Path, documents: Sequence[Document], chunks: Sequence[
             db.executemany("INSERT INTO words VALUES (?, ?)", words.items())
             db.execute("INSERT INTO counts VALUES (?)", (len(chunks),))
             db.executemany(
-                f"INSERT INTO documents ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?)",  # noqa: S608 - our own column names
-                [_row(document) for document in documents],
+                f"INSERT INTO documents ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",  # noqa: S608 - our own names
+                map(_row, documents),
             )
+            names = dict.fromkeys(name for document in documents for name in document.images)
+            found = ((name, content) for name in names if (content := images(name)) is not None)
+            db.executemany("INSERT INTO images VALUES (?, ?)", found)
     finally:
         db.close()
 
@@ -64,6 +75,8 @@ class DocumentStore:
             self._close = weakref.finalize(self, self._db.close)
             self._texts: BoundedCache[str, str] = BoundedCache(MAX_CACHED_TEXTS)
             self._word_counts: BoundedCache[str, int] = BoundedCache(MAX_CACHED_WORDS)
+            columns = {row[1] for row in self._db.execute("PRAGMA table_info(documents)")}
+            self._columns = _COLUMNS if "html" in columns else _COLUMNS_WITHOUT_HTML
             self._chunk_count = int(self._db.execute("SELECT chunks FROM counts").fetchone()[0])
         except sqlite3.Error as error:
             raise IndexCorrupted(
@@ -81,6 +94,13 @@ class DocumentStore:
             return cached
         row = self._db.execute("SELECT text FROM documents WHERE document_id = ?", (document_id,)).fetchone()
         return self._texts.put(document_id, str(row[0]) if row else "")
+
+    def image(self, name: str) -> bytes | None:
+        """An image that a document shows, or None."""
+        if self._columns != _COLUMNS:
+            return None
+        row = self._db.execute("SELECT content FROM images WHERE name = ?", (name,)).fetchone()
+        return bytes(row[0]) if row else None
 
     def all(self) -> Iterator[Document]:
         """Every document in reading order."""
@@ -110,10 +130,10 @@ class DocumentStore:
         self._close()
 
     def _select(self, clause: str, values: tuple[str, ...]) -> sqlite3.Cursor:
-        return self._db.execute(f"SELECT {_COLUMNS} FROM documents {clause}", values)  # noqa: S608 - our own clauses
+        return self._db.execute(f"SELECT {self._columns} FROM documents {clause}", values)  # noqa: S608 - our own clauses
 
 
-def _row(document: Document) -> tuple[str, ...]:
+def _row(document: Document) -> tuple[str | bytes, ...]:
     blocks = [(b.kind.value, b.start, b.end, b.level, b.anchor) for b in document.blocks]
     return (
         document.document_id,
@@ -123,11 +143,13 @@ def _row(document: Document) -> tuple[str, ...]:
         document.text,
         json.dumps(blocks),
         document.content_hash,
+        zlib.compress(document.html.encode("utf-8", "surrogatepass"), level=6),
+        json.dumps(document.images),
     )
 
 
-def _document(row: tuple[str, ...]) -> Document:
-    document_id, url, title, chapters, text, blocks, content_hash = row
+def _document(row: tuple[Any, ...]) -> Document:
+    document_id, url, title, chapters, text, blocks, content_hash, html, images = row
     return Document(
         document_id=document_id,
         url=url,
@@ -136,4 +158,6 @@ def _document(row: tuple[str, ...]) -> Document:
         text=text,
         blocks=tuple(Block(BlockKind(kind), *rest) for kind, *rest in json.loads(blocks)),
         content_hash=content_hash,
+        html=zlib.decompress(html).decode("utf-8", "surrogatepass") if html else "",
+        images=tuple(json.loads(images)),
     )

@@ -6,7 +6,7 @@ import json
 import os
 import shutil
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, fields, replace
 from datetime import UTC, datetime
@@ -50,6 +50,8 @@ class SourceRecord:
     mount: Mount = DEFAULT_MOUNT
     chosen_layout: str | None = None
     chosen_name: str | None = None
+    questions: tuple[str, ...] = ()
+    """Questions that it answers, from its own golden file."""
 
     @property
     def summary(self) -> SourceSummary:
@@ -237,8 +239,12 @@ class Generations:
         documents: Sequence[Document],
         chunks: Sequence[Chunk],
         embeddings: Sequence[Embedding],
+        images: Mapping[str, Path] | None = None,
     ) -> None:
-        """Write a generation beside the others, then make it the current one."""
+        """Write a generation beside the others, then make it the current one.
+
+        Images whose files are not given are those of the current generation.
+        """
         self._check_free_space(len(chunks))
         previous = None
         with suppress(IndexCorrupted):
@@ -249,7 +255,7 @@ class Generations:
             folder = self.root / "generations" / f".building-{manifest.generation}"
             folder.mkdir()
             try:
-                self._write(folder, manifest, documents, chunks, embeddings)
+                self._write(folder, manifest, documents, chunks, embeddings, images or {})
                 self._publish(folder, manifest.generation)
             except BaseException:
                 shutil.rmtree(folder, ignore_errors=True)
@@ -263,14 +269,31 @@ class Generations:
         documents: Sequence[Document],
         chunks: Sequence[Chunk],
         embeddings: Sequence[Embedding],
+        images: Mapping[str, Path],
     ) -> None:
         with QdrantEdgeWriter(folder, manifest.dimension) as writer:
             for start in range(0, len(chunks), _BATCH_SIZE):
                 self._check_free_space(len(chunks) - start)
                 batch = slice(start, start + _BATCH_SIZE)
                 writer.add(chunks[batch], embeddings[batch], manifest.created_at)
-        write_documents(folder / "documents.sqlite", documents, chunks)
+        write_documents(folder / "documents.sqlite", documents, chunks, self._image_reader(images))
         (folder / "manifest.json").write_text(json.dumps(asdict(manifest), indent=1), "utf-8")
+
+    def _image_reader(self, images: Mapping[str, Path]) -> Callable[[str], bytes | None]:
+        store: DocumentStore | None = None
+        with suppress(IndexCorrupted):
+            number = self.current()
+            store = DocumentStore(self._folder(number) / "documents.sqlite") if number is not None else None
+
+        def read(name: str) -> bytes | None:
+            with suppress(OSError):
+                if name in images:
+                    return images[name].read_bytes()
+            with suppress(sqlite3.Error):
+                return store.image(name) if store else None
+            return None
+
+        return read
 
     def _publish(self, folder: Path, number: int) -> None:
         sync_tree(folder)

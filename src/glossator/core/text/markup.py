@@ -1,0 +1,90 @@
+"""The HTML that a page of a book may contain; a sanitizer removes everything else."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from functools import lru_cache
+
+from glossator.core.text.formulas import MATH_ATTRIBUTES, MATH_TAGS
+
+Resolve = Callable[[str, str], str | None]
+"""The URL that a link (`a`) or an image (`img`) of a page gets, or None for no link and no image."""
+
+ADMONITION_KINDS = frozenset(
+    """
+    note tip info important warning caution danger success question failure bug example quote abstract seealso hint
+    """.split()
+)
+IMAGE_TYPES = {
+    "avif": "image/avif",
+    "gif": "image/gif",
+    "jpg": "image/jpeg",
+    "png": "image/png",
+    "svg": "image/svg+xml",
+    "webp": "image/webp",
+}
+"""Types of images, by the ending of their names."""
+MEDIA_PATH = "/media/"
+"""Where the server shows the images of books."""
+IMAGE = re.compile(rf'src="{MEDIA_PATH}([0-9a-f]{{32}}\.[a-z]+)"')
+"""An image in the HTML of a page."""
+
+_INLINE_TAGS = frozenset(
+    "a abbr b bdi bdo br cite code del dfn em i img ins kbd mark q rp rt ruby s samp small span strong sub sup"
+    " time u var wbr".split()
+)
+_BLOCK_TAGS = frozenset("p h1 h2 h3 h4 h5 h6 blockquote pre hr div section article figure figcaption".split())
+_LIST_TAGS = frozenset("ul ol li dl dt dd details summary".split())
+_TABLE_TAGS = frozenset("table caption colgroup col thead tbody tfoot tr th td".split())
+_REMOVED_TAGS = frozenset("script style template noscript iframe object svg textarea select title".split())
+_ATTRIBUTES = {
+    "*": {"id", "lang", "dir"},
+    "a": {"href"},
+    "abbr": {"title"},
+    "img": {"src", "alt", "width", "height"},
+    "ol": {"start", "reversed", "type"},
+    "li": {"value"},
+    "td": {"colspan", "rowspan", "align"},
+    "th": {"colspan", "rowspan", "align", "scope"},
+    "details": {"open"},
+    "time": {"datetime"},
+    "span": {"role", "aria-label"},
+}
+_CLASSES = {
+    "div": {"math", "admonition", "admonition-title", *ADMONITION_KINDS},
+    "p": {"admonition-title"},
+    "span": {"math", "task", "admonition-title"},
+}
+_AUTO_DIRECTION = "p h1 h2 h3 h4 h5 h6 li dt dd td th caption figcaption summary blockquote".split()
+_FORCED_ATTRIBUTES = {tag: {"dir": "auto"} for tag in _AUTO_DIRECTION} | {
+    "pre": {"dir": "ltr", "tabindex": "0"},
+    "img": {"loading": "lazy"},
+}
+
+
+def sanitize(html: str, resolve: Resolve) -> str:
+    """The HTML without anything that could run, load or disguise; every URL is what `resolve` gives for it."""
+    from nh3 import Cleaner
+
+    def attribute(tag: str, name: str, value: str) -> str | None:
+        if name in ("href", "src"):
+            return resolve(tag, value)
+        return value if name != "id" or value.strip() else None
+
+    cleaner = Cleaner(
+        tags=set(_INLINE_TAGS | _BLOCK_TAGS | _LIST_TAGS | _TABLE_TAGS | MATH_TAGS),
+        clean_content_tags=set(_REMOVED_TAGS),
+        attributes=_attributes(),
+        attribute_filter=attribute,
+        allowed_classes={tag: set(classes) for tag, classes in _CLASSES.items()},
+        set_tag_attribute_values=_FORCED_ATTRIBUTES,
+        url_schemes={"http", "https", "mailto"},
+        link_rel="noopener",
+    )
+    return cleaner.clean(html)
+
+
+@lru_cache(maxsize=1)
+def _attributes() -> dict[str, set[str]]:
+    return _ATTRIBUTES | {tag: set(MATH_ATTRIBUTES) for tag in MATH_TAGS}

@@ -1,0 +1,78 @@
+"""The markup of a page for display: as the book has it, with formulas, task boxes and admonitions in one form."""
+
+from __future__ import annotations
+
+import re
+
+from selectolax.lexbor import LexborHTMLParser, LexborNode
+
+from glossator.core.text.markup import ADMONITION_KINDS
+from glossator.ingest.formats.nodes import classes_of, formula_tex, is_formula, is_hidden, is_inline_formula
+
+_ADMONITION = re.compile(r"(?:theme-|markdown-)?(?:admonition|alert)|blockquote-tag|callout")
+_ADMONITION_TITLE = re.compile(r"admonition-?(?:title|heading)|markdown-alert-title", re.IGNORECASE)
+_KIND = re.compile(rf"(?<![a-z])({'|'.join(sorted(ADMONITION_KINDS))})(?![a-z])")
+_SHOWN_TAGS = frozenset({"del", "s", "strike", "rp", "rt"})
+
+
+def page_markup(tree: LexborHTMLParser, root: LexborNode) -> str:
+    """The HTML of a page without hidden nodes; it is not sanitized."""
+    replaced: list[LexborNode] = []
+    inside: set[int] = set()
+    for node in root.traverse():
+        if node.parent is not None and node.parent.mem_id in inside:
+            inside.add(node.mem_id)
+        elif node.mem_id != root.mem_id and (is_formula(node) or node.tag == "input" or _is_left_out(node)):
+            inside.add(node.mem_id)
+            replaced.append(node)
+        else:
+            _unify(node)
+    for node in replaced:  # only now: a node that is removed while the tree is being read is freed memory
+        _replace(tree, node)
+    return root.inner_html or ""
+
+
+def _is_left_out(node: LexborNode) -> bool:
+    """Whether a node is hidden; deletions, readings and marks of footnotes are shown, though they are not quoted."""
+    return is_hidden(node) and node.tag not in _SHOWN_TAGS and "footnote-ref" not in classes_of(node)
+
+
+def _replace(tree: LexborHTMLParser, node: LexborNode) -> None:
+    if is_formula(node):
+        _set_formula(tree, node)
+    elif node.tag == "input" and node.attributes.get("type") == "checkbox":
+        _set_task_box(tree, node)
+    else:
+        node.decompose()
+
+
+def _set_formula(tree: LexborHTMLParser, node: LexborNode) -> None:
+    """Put a formula's TeX in place of what the site generator made of it."""
+    formula = tree.create_node("span" if is_inline_formula(node) else "div")
+    formula.attrs["class"] = "math"
+    formula.insert_child(formula_tex(node))
+    node.replace_with(formula)
+
+
+def _set_task_box(tree: LexborHTMLParser, node: LexborNode) -> None:
+    """Put a sign in place of a check box, which would be a form field without a label."""
+    done = "checked" in node.attributes
+    box = tree.create_node("span")
+    box.attrs["class"], box.attrs["role"] = "task", "img"
+    box.attrs["aria-label"] = "done" if done else "to do"
+    box.insert_child("☑ " if done else "☐ ")
+    node.replace_with(box)
+
+
+def _unify(node: LexborNode) -> None:
+    """Give the classes of admonitions one form, and the targets of links an id."""
+    if node.tag == "a" and not node.id and node.attributes.get("name"):
+        node.attrs["id"] = node.attributes["name"] or ""
+    classes = " ".join(classes_of(node))
+    if not classes:
+        return
+    if _ADMONITION_TITLE.search(classes):
+        node.attrs["class"] = "admonition-title"
+    elif _ADMONITION.search(classes) and node.tag in ("div", "aside", "section", "blockquote"):
+        kind = _KIND.search(classes)
+        node.attrs["class"] = f"admonition {kind[0] if kind else ''}"

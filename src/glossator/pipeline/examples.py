@@ -1,0 +1,91 @@
+"""Example questions: the book's own, from its golden questions or else its headings, that it is known to answer."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from glossator.core.errors import GlossatorError, SourceError
+from glossator.core.question import Question
+from glossator.core.thresholds import is_answerable
+from glossator.core.types import BlockKind, Document
+from glossator.evaluate.golden import load_golden
+from glossator.pipeline.answering import search_book
+from glossator.pipeline.extracting import extract
+from glossator.pipeline.wiring import Engine
+from glossator.store.index.generations import Generation
+
+EXAMPLES = 3
+GOLDEN_FILE = "golden.yaml"
+MAX_QUESTION_CHARACTERS = 100
+MAX_TRIES = 6
+"""Questions that are tried for each example, so that a book without answers costs little."""
+_MAX_GOLDEN = 60
+_HEADING_LEVELS = (2, 3)
+_TEMPLATE = "What does the book say about “{}”?"
+
+
+def golden_questions(root: Path) -> tuple[str, ...]:
+    """The short answerable questions of a source's own golden file, if it has one."""
+    path = root / GOLDEN_FILE
+    if not path.is_file():
+        return ()
+    with suppress(SourceError):
+        found = (one.question for one in load_golden(path) if one.kind == "answerable" and one.question.endswith("?"))
+        return tuple(question for question in found if len(question) <= MAX_QUESTION_CHARACTERS)[:_MAX_GOLDEN]
+    return ()
+
+
+class ExampleQuestions:
+    """Chooses the example questions of the current generation once."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._chosen: tuple[int, tuple[str, ...]] | None = None
+        self._lock = asyncio.Lock()
+
+    async def get(self) -> tuple[str, ...]:
+        """Up to three questions that the book answers; none while it cannot be searched."""
+        async with self._lock:
+            with suppress(GlossatorError):
+                book = await asyncio.to_thread(self._engine.generation)
+                if self._chosen is None or self._chosen[0] != book.manifest.generation:
+                    chosen = await asyncio.to_thread(choose_examples, self._engine, book)
+                    self._chosen = (book.manifest.generation, chosen)
+                return self._chosen[1]
+            return ()
+
+
+def choose_examples(engine: Engine, book: Generation) -> tuple[str, ...]:
+    """Questions from the beginning, the middle and the end of the book, each with an answer."""
+    golden = [question for source in book.manifest.sources for question in source.questions]
+    candidates = golden or [question for document in book.documents.all() for question in _from_headings(document)]
+    examples: list[str] = []
+    for part in _parts(candidates):
+        answered = (one for one in part[:MAX_TRIES] if one not in examples and _is_answered(engine, book, one))
+        examples += [question for question in [next(answered, None)] if question]
+    return tuple(examples)
+
+
+def _parts(candidates: Sequence[str]) -> Iterator[Sequence[str]]:
+    size = max(1, -(-len(candidates) // EXAMPLES))
+    return (candidates[start : start + size] for start in range(0, len(candidates), size))
+
+
+def _from_headings(document: Document) -> Iterator[str]:
+    """Headings as questions; what they ask is in the words of the book."""
+    for block in document.blocks:
+        if block.kind is BlockKind.HEADING and block.level in _HEADING_LEVELS:
+            heading = document.text[block.start : block.end]
+            question = heading if heading.endswith(("?", "؟", "？")) else _TEMPLATE.format(heading)
+            if len(question) <= MAX_QUESTION_CHARACTERS:
+                yield question
+
+
+def _is_answered(engine: Engine, book: Generation, text: str) -> bool:
+    """Whether the book answers a question in its own words, without a language model."""
+    found = search_book(engine, book, Question(text))
+    answer = extract(engine, text, found, book) if is_answerable(found.relevance) else None
+    return bool(answer and answer.sentences)

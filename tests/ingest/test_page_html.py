@@ -1,0 +1,124 @@
+"""The HTML that an ingest keeps of a page: as the book has it, with links and images that lead where they should."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from glossator.core.types import Document
+from glossator.ingest.read import SourceContents, read_source
+
+PNG = b"\x89PNG\r\n\x1a\n" + b"x" * 40
+SVG = b"<?xml version='1.0'?><svg xmlns='http://www.w3.org/2000/svg'><script>alert(1)</script></svg>"
+
+
+def read(
+    folder: Path, files: dict[str, str | bytes], base_url: str | None = "https://example.org/docs"
+) -> SourceContents:
+    for name, content in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    return read_source(str(folder), base_url, 10_000_000)
+
+
+def page(contents: SourceContents, name: str = "page.md") -> Document:
+    return next(document for document in contents.documents if document.document_id == name)
+
+
+@pytest.mark.parametrize(
+    ("markdown", "html"),
+    [
+        ("3. three\n4. four\n   - nested", '<ol start="3">'),
+        ("3. three\n4. four\n   - nested", "<ul>\n<li"),
+        ("| a | b |\n|---|--:|\n| 1 | 2 |", "<thead>"),
+        ("**bold** and *leaning*", "<strong>bold</strong> and <em>leaning</em>"),
+        ("Use `x = 1`.", "<code>x = 1</code>"),
+        ("```python\nprint('<b>')\n```", "<code>print('&lt;b&gt;')"),
+        ("> Quoted.", "<blockquote"),
+        ("- [x] done\n- [ ] to do", 'aria-label="done">☑ </span>'),
+        ("- [x] done\n- [ ] to do", 'aria-label="to do">☐ </span>'),
+        ("The value $q^{*}$ is best.", '<span class="math">q^{*}</span>'),
+        ("$$\nc = \\frac{1}{m}\n$$", '<div class="math">c = \\frac{1}{m}</div>'),
+        (
+            '<div class="admonition warning"><p class="admonition-title">Careful</p><p>Hot.</p></div>',
+            "admonition-title",
+        ),
+        ("<details><summary>More</summary>\n\nText.\n\n</details>", "<summary"),
+    ],
+)
+def test_markup_survives(tmp_path: Path, markdown: str, html: str) -> None:
+    assert html in page(read(tmp_path, {"page.md": f"# Page\n\n{markdown}\n"})).html
+
+
+@pytest.mark.parametrize(
+    ("link", "href"),
+    [
+        ("other.md", "sub/other"),
+        ("sub/other.md#part", "sub/other#part"),
+        ("#here", "#here"),
+        ("https://example.com/x?y=1#z", "https://example.com/x?y=1#z"),
+        ("mailto:a@example.org", "mailto:a@example.org"),
+    ],
+)
+def test_links_lead_to_pages(tmp_path: Path, link: str, href: str) -> None:
+    link = link.replace("other.md", "sub/other.md") if not link.startswith("sub") else link
+    found = read(tmp_path, {"page.md": f"# Page\n\n[x]({link})\n", "sub/other.md": "# Other\n\nText.\n"})
+    assert f'href="{href}"' in page(found).html
+
+
+def test_link_from_a_folder_leads_up(tmp_path: Path) -> None:
+    found = read(tmp_path, {"page.md": "# Page\n\nText.\n", "a/b.md": "# B\n\n[up](../page.md#x)\n"})
+    assert 'href="../page#x"' in page(found, "a/b.md").html
+
+
+def test_link_to_a_file_that_is_no_page(tmp_path: Path) -> None:
+    """It leads to the published site, if there is one."""
+    files: dict[str, str | bytes] = {"page.md": "# Page\n\n[x](data/table.csv) [y](javascript:alert(1)) Text.\n"}
+    published = page(read(tmp_path, files)).html
+    assert 'href="https://example.org/docs/data/table.csv"' in published
+    assert 'href="javascript' not in published
+
+
+def test_images_of_the_source_are_kept(tmp_path: Path) -> None:
+    found = read(
+        tmp_path,
+        {"page.md": "# Page\n\n![A](img/a.png) ![B](/img/b.svg) Text.\n", "img/a.png": PNG, "static/img/b.svg": SVG},
+    )
+    assert len(found.images) == len(page(found).images) == 2
+    assert {name.rpartition(".")[2] for name in found.images} == {"png", "svg"}
+    for name in found.images:
+        assert f'src="/media/{name}"' in page(found).html
+
+
+@pytest.mark.parametrize(
+    "address", ["../secret.png", "/../secret.png", ".hidden.png", "link.png", "fake.png", "big.png"]
+)
+def test_other_files_are_not(tmp_path: Path, address: str) -> None:
+    folder = tmp_path / "book"
+    (tmp_path / "secret.png").write_bytes(PNG)
+    folder.mkdir()
+    (folder / "link.png").symlink_to(tmp_path / "secret.png")
+    files: dict[str, str | bytes] = {
+        "page.md": f"# Page\n\n![Alternative]({address}) Text.\n",
+        ".hidden.png": PNG,
+        "fake.png": b"<html><script>alert(1)</script>",
+        "big.png": PNG + b"x" * 5_000_001,
+    }
+    found = read(folder, files)
+    assert found.images == {}
+    assert 'alt="Alternative"' in page(found).html
+    assert "src=" not in page(found).html
+
+
+def test_images_of_other_sites_are_not_loaded(tmp_path: Path) -> None:
+    found = page(read(tmp_path, {"page.md": "# Page\n\n![Alternative](https://example.com/spy.png) Text.\n"}))
+    assert "example.com" not in found.html
+
+
+def test_changed_markup_changes_the_hash(tmp_path: Path) -> None:
+    plain = page(read(tmp_path, {"page.md": "# Page\n\nText.\n"}))
+    bold = page(read(tmp_path, {"page.md": "# Page\n\n**Text.**\n"}))
+    assert plain.text == bold.text
+    assert plain.content_hash != bold.content_hash
