@@ -12,6 +12,9 @@ from glossator.ingest.read import SourceContents, read_source
 PNG = b"\x89PNG\r\n\x1a\n" + b"x" * 40
 SVG = b"<?xml version='1.0'?><svg xmlns='http://www.w3.org/2000/svg'><script>alert(1)</script></svg>"
 
+TITLE = '<p class="admonition-title" dir="auto">Careful</p>'
+ADMONITION = f'<div class="admonition warning">\n{TITLE}\n<p dir="auto">Hot.</p>\n</div>'
+
 
 def read(
     folder: Path, files: dict[str, str | bytes], base_url: str | None = "https://example.org/docs"
@@ -45,11 +48,28 @@ def page(contents: SourceContents, name: str = "page.md") -> Document:
             '<div class="admonition warning"><p class="admonition-title">Careful</p><p>Hot.</p></div>',
             "admonition-title",
         ),
+        (":::warning[Careful]\n\nHot.\n\n:::\n\nAfter.", ADMONITION + '\n<p dir="auto">After.'),
+        ("/// warning | Careful\n\nHot.\n\n///\n\nAfter.", ADMONITION + '\n<p dir="auto">After.'),
+        ("> [!WARNING]\n> Hot.", '<blockquote class="admonition warning"'),
         ("<details><summary>More</summary>\n\nText.\n\n</details>", "<summary"),
     ],
 )
 def test_markup_survives(tmp_path: Path, markdown: str, html: str) -> None:
     assert html in page(read(tmp_path, {"page.md": f"# Page\n\n{markdown}\n"})).html
+
+
+def test_mkdocs_admonition_survives(tmp_path: Path) -> None:
+    files: dict[str, str | bytes] = {
+        "mkdocs.yml": "site_name: x\nmarkdown_extensions: [admonition]\n",
+        "docs/index.md": '# Page\n\n!!! warning "Careful"\n    Hot.\n\nAfter.\n',
+    }
+    assert ADMONITION + '\n<p dir="auto">After.' in page(read(tmp_path, files), "index.md").html
+
+
+def test_unclosed_admonition_keeps_what_follows(tmp_path: Path) -> None:
+    found = page(read(tmp_path, {"page.md": "# Page\n\n" + ":::note\n\n" * 40 + "> - :::\n\nAfter.\n"}))
+    assert "After." in found.html
+    assert "After." in found.text
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import httpx
 import pytest
 
 import tides_book
-from tides_book import HOSTILE, MOON, WIDGET
+from tides_book import HOSTILE, MOON, SCRIPTS
 
 pytestmark = pytest.mark.slow
 
@@ -35,18 +35,18 @@ async def test_page_shows_an_answer_with_deep_links(client: httpx.AsyncClient) -
 @pytest.mark.parametrize("question", [HOSTILE, f"{MOON} {HOSTILE}"])
 async def test_hostile_question_is_escaped(client: httpx.AsyncClient, question: str) -> None:
     page = (await client.get("/", params={"q": question})).text
-    assert re.findall(r"<script[^>]*>|<img", page) == [WIDGET]
+    assert re.findall(r"<script[^>]*>|<img", page) == SCRIPTS
     assert "&lt;script&gt;alert(&#x27;x&#x27;)&lt;/script&gt;&quot;&gt;&lt;img" in page
 
 
 async def test_hostile_book_is_escaped(client: httpx.AsyncClient) -> None:
     for path in ("/book/evil", "/", "/?q=What+does+the+lighthouse+keeper+write%3F"):
         page = (await client.get(path)).text
-        assert re.findall(r"<script[^>]*>|<img", page) == [WIDGET]
+        assert re.findall(r"<script[^>]*>|<img", page) == SCRIPTS
         assert "&lt;script&gt;alert(&#x27;title&#x27;)" in page
     page = (await client.get("/book/evil")).text
     for place in ("heading", "text", "code", "cell"):
-        assert f"&lt;script&gt;alert(&#x27;{place}&#x27;)&lt;/script&gt;" in page
+        assert f"&lt;script&gt;alert('{place}')&lt;/script&gt;" in page.replace("&#x27;", "'")
 
 
 async def test_page_has_the_anchors_that_citations_use(client: httpx.AsyncClient) -> None:

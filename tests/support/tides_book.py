@@ -17,7 +17,7 @@ from glossator.serve.app import create_app
 
 BASE = "http://127.0.0.1:8000/book"
 MOON = "What causes tides?"
-WIDGET = '<script type="module" src="/widget.js">'
+SCRIPTS = [f'<script type="module" src="/{name}.js">' for name in ("widget", "reader")]
 HOSTILE = "<script>alert('x')</script>\"><img src=x onerror=alert(1)>"
 TIDES = """# Tides
 

@@ -24,7 +24,7 @@ MAX_TRIES = 6
 """Questions that are tried for each example, so that a book without answers costs little."""
 _MAX_GOLDEN = 60
 _HEADING_LEVELS = (2, 3)
-_TEMPLATE = "What does the book say about “{}”?"
+_TEMPLATE = "What is “{}” about?"
 
 
 def golden_questions(root: Path) -> tuple[str, ...]:

@@ -234,8 +234,8 @@ def _add_pages(app: FastAPI, engine: Engine, api_routes: list[APIRoute]) -> None
         """The book's title, a form to ask it, and its table of contents."""
         answer = await pipeline.ask(engine, Question(q)) if q.strip() else None
         book, front = await asyncio.to_thread(_at_path, engine, "")
-        shown = HomePage(q, book.linked(answer) if answer else None, await examples.get(), front)
-        return await asyncio.to_thread(ask_page, book, shown)
+        home_page = HomePage(q, book.linked(answer) if answer else None, await examples.get(), front)
+        return await asyncio.to_thread(ask_page, book, home_page)
 
     @app.get(MEDIA_PATH + "{name}", response_class=HTMLResponse, include_in_schema=False)
     async def image(name: str, request: Request) -> Response:

@@ -52,6 +52,7 @@ _ATTRIBUTES = {
     "span": {"role", "aria-label"},
 }
 _CLASSES = {
+    "blockquote": {"admonition", *ADMONITION_KINDS},
     "div": {"math", "admonition", "admonition-title", *ADMONITION_KINDS},
     "p": {"admonition-title"},
     "span": {"math", "task", "admonition-title"},

@@ -8,6 +8,8 @@ from markdown_it import MarkdownIt
 from markdown_it.ruler import RuleOptionsType
 from markdown_it.rules_block import StateBlock
 
+from glossator.core.text.markup import ADMONITION_KINDS
+
 MAX_OPENING_CHARACTERS = 1000
 """A longer line opens no block."""
 
@@ -25,6 +27,9 @@ _SLASHES = re.compile(r"/{3,}[ \t]*+(?:(?P<options>[A-Za-z][\w-]*+)[ \t]*+(?:\|(
 _ABBREVIATION = re.compile(r"\*\[[^\[\]]+\]:.*(?P<options>)(?P<label>)(?P<title>)")
 _ALERT = re.compile(r"\[!\w+\][+-]?(?P<options>)(?P<label>)(?P<title>.*)")
 _MARKDOWN_TAG = re.compile(r"<[a-z][a-z0-9]*+(?=\s)[^<>]*\smarkdown(?:=[^\s<>]*)?(?:\s[^<>]*)?>[ \t]*", re.IGNORECASE)
+_KIND = re.compile(r"(?:[:/]{3,}[ \t]*+\{?|\[!)(?P<kind>[A-Za-z]+)")
+_OPEN_ADMONITIONS = "glossator.admonitions"
+"""Where the parser's environment holds the nesting level of each admonition that is open."""
 
 
 def add_block_rules(parser: MarkdownIt) -> None:
@@ -52,8 +57,8 @@ def _indented_block(state: StateBlock, start: int, end: int, silent: bool) -> bo
     body_end = start + 1
     while body_end < end and (state.isEmpty(body_end) or state.sCount[body_end] >= indent):
         body_end += 1
-    state.push("container_open", "div", 1)
-    _push_paragraph(state, opening["title"] or opening["tab"] or "", start)
+    state.push("container_open", "div", 1).attrSet("class", _classes(opening["type"] or ""))
+    _push_paragraph(state, opening["title"] or opening["tab"] or "", start, is_title=opening["tab"] is None)
     outside = state.parentType, state.lineMax, state.blkIndent
     state.parentType, state.lineMax, state.blkIndent = "container", body_end, indent
     state.md.block.tokenize(state, start + 1, body_end)
@@ -73,8 +78,33 @@ def _label(state: StateBlock, start: int, end: int, silent: bool) -> bool:
     if not opening or silent:
         return bool(opening)
     state.line = _options_end(state, start, end) if opening["options"] else start + 1
-    _push_paragraph(state, opening["label"] or ("" if opening["options"] == "html" else opening["title"] or ""), start)
+    is_title = _open_or_close(state, line)
+    title = opening["label"] or ("" if opening["options"] == "html" else opening["title"] or "")
+    _push_paragraph(state, title, start, is_title=is_title)
     return True
+
+
+def _open_or_close(state: StateBlock, line: str) -> bool:
+    """Mark the beginning or the end of an admonition, as HTML, which may stay unclosed; tells whether one begins."""
+    kind = _KIND.match(line)
+    if line.startswith("["):
+        state.tokens[-1].attrSet("class", _classes(kind["kind"] if kind else ""))
+        return True
+    open_levels: list[int] = state.env.setdefault(_OPEN_ADMONITIONS, [])
+    if kind and kind["kind"].lower() in ADMONITION_KINDS:
+        open_levels.append(state.level)
+        state.push("html_block", "", 0).content = f'<div class="{_classes(kind["kind"])}">\n'
+        return True
+    if not line.strip(":/ \t") and open_levels and open_levels[-1] == state.level:
+        open_levels.pop()
+        state.push("html_block", "", 0).content = "</div>\n"
+    return False
+
+
+def _classes(kind: str) -> str:
+    """The classes of an admonition, by the word that opens it."""
+    words = [word for word in kind.lower().split() if word in ADMONITION_KINDS]
+    return " ".join(["admonition", *words[:1]]) if kind.strip() else ""
 
 
 def _options_end(state: StateBlock, start: int, end: int) -> int:
@@ -95,10 +125,13 @@ def _markdown_tag(state: StateBlock, start: int, _end: int, silent: bool) -> boo
     return True
 
 
-def _push_paragraph(state: StateBlock, text: str, line: int) -> None:
+def _push_paragraph(state: StateBlock, text: str, line: int, *, is_title: bool) -> None:
     if not text.strip():
         return
-    state.push("paragraph_open", "p", 1).map = [line, line + 1]
+    opening = state.push("paragraph_open", "p", 1)
+    opening.map = [line, line + 1]
+    if is_title:
+        opening.attrSet("class", "admonition-title")
     inline = state.push("inline", "", 0)
     inline.content, inline.map, inline.children = text.strip(), [line, line + 1], []
     state.push("paragraph_close", "p", -1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from functools import lru_cache
 from html import escape, unescape
@@ -33,8 +34,9 @@ def page_html(html: str, path: str, *, has_title: bool) -> str:
         return found[0] if tree is None else _element(tree)
 
     clean = sanitize(_FORMULA_NODE.sub(formula, html), lambda _tag, url: urljoin(path, url))
-    title, end, rest = clean.partition("</h1>") if has_title else ("", "", clean)
-    return title + end + _HEADING.sub(r"<\1h2", rest)
+    kept = 2 if has_title else 0  # tags: the title's first and last
+    headings = itertools.count()
+    return _HEADING.sub(lambda tag: tag[0] if next(headings) < kept else f"<{tag[1]}h2", clean)
 
 
 def text_html(text: str) -> str:

@@ -10,6 +10,7 @@ from urllib.parse import quote, urlencode, urlsplit
 
 from glossator.core.answers import Answer
 from glossator.core.types import Block, BlockKind, Document
+from glossator.serve.site.book import ServedBook
 from glossator.serve.site.markup import page_html, text_html
 from glossator.store.index.documents import ContentsEntry
 
@@ -35,46 +36,49 @@ _MIN_PAGE_CONTENTS = 3
 
 
 @dataclass(frozen=True, slots=True)
-class BookCover:
-    """What every page shows of the book: its name, its contents, and questions that it answers."""
+class HomePage:
+    """What the home page shows besides the book: a question with its answer, example questions, the front page."""
 
-    name: str
-    contents: Sequence[ContentsEntry]
-    examples: Sequence[str] = ()
+    question: str
+    answer: Answer | None
+    examples: Sequence[str]
+    front: Document | None
 
 
-def ask_page(cover: BookCover, question: str, answer: Answer | None, front: Document | None = None) -> str:
+def ask_page(book: ServedBook, home: HomePage) -> str:
     """The home page: the book's title, a form for browsers without scripts, the contents, and the book's front page."""
     form = (
         '<form action="/" method="get" role="search"><label for="q">Your question</label>'
-        f'<input id="q" name="q" dir="auto" maxlength="32000" value="{escape(question)}">'
+        f'<input id="q" name="q" dir="auto" maxlength="32000" value="{escape(home.question)}">'
         '<button type="submit">Ask</button></form>'
     )
-    first = f"<article>{_body(front, keeps_title=False)}</article>" if front and not answer else ""
+    first = f"<article>{_body(home.front, keeps_title=False)}</article>" if home.front and not home.answer else ""
+    name = book.name or DEFAULT_NAME
     body = (
-        f'<h1 dir="auto">{escape(cover.name)}</h1>{_INTRODUCTION}{form}{_examples(cover.examples)}'
-        f"{_answer(answer) if answer else ''}"
+        f'<h1 dir="auto">{escape(name)}</h1>{_INTRODUCTION}{form}{_examples(home.examples)}'
+        f"{_answer(home.answer) if home.answer else ''}"
         '<h2 id="contents-title">Contents</h2>'
-        f'<nav aria-labelledby="contents-title">{_contents(cover.contents)}</nav>{first}'
+        f'<nav aria-labelledby="contents-title">{_contents(book.contents)}</nav>{first}'
     )
-    return _page(cover.name, f"<main>{body}</main>{_CHAT}")
+    return _page(name, f"<main>{body}</main>{_CHAT}")
 
 
-def book_page(document: Document, cover: BookCover) -> str:
+def book_page(document: Document, book: ServedBook) -> str:
     """One page of the book with its real anchors, both contents, and links to the pages before and after it."""
-    before = {b.document_id: a for a, b in pairwise(cover.contents)}.get(document.document_id)
-    after = {a.document_id: b for a, b in pairwise(cover.contents)}.get(document.document_id)
+    before = {b.document_id: a for a, b in pairwise(book.contents)}.get(document.document_id)
+    after = {a.document_id: b for a, b in pairwise(book.contents)}.get(document.document_id)
     pager = "".join(
         f'<a rel="{rel}" dir="auto" href="{escape(_local_path(entry.url))}">{arrow} {escape(entry.title)}</a>'
         for rel, arrow, entry in (("prev", "←", before), ("next", "→", after))
         if entry
     )
+    name = book.name or DEFAULT_NAME
     title, _, text = _body(document).partition("</h1>")
     return _page(
-        f"{document.title} – {cover.name}",
+        f"{document.title} – {name}",
         f'<button class="menu" popovertarget="contents" dir="auto">☰ {escape(document.title)}</button>'
-        f'<nav id="contents" popover aria-label="Contents"><p class="book" dir="auto"><a href="/">{escape(cover.name)}'
-        f"</a></p>{_contents(cover.contents, document.document_id)}</nav>"
+        f'<nav id="contents" popover aria-label="Contents"><p class="book" dir="auto"><a href="/">{escape(name)}'
+        f"</a></p>{_contents(book.contents, document.document_id)}</nav>"
         f"<main><article>{title}</h1>{_page_contents(document)}{text}</article>"
         f'<nav class="pager" aria-label="Pages before and after">{pager}</nav></main>{_CHAT}',
         "reading",
