@@ -6,6 +6,8 @@ import math
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import accumulate
+from statistics import fmean
 
 from glossator.core.ports import Calibration, Embedder, VectorIndex, WordCounts
 from glossator.core.question import Question
@@ -74,14 +76,13 @@ def retrieve(
         hits = index.search(query, text, max(MIN_CANDIDATES, 2 * top_k), question.filters)
         ranked = rank(index, query, words, hits, embedder.calibration, max(MIN_RESCORED, 2 * top_k))
         best = _distinct(index, ranked, max(top_k, RELEVANCE_PASSAGES))
-        evidence = [features(chunk, r.dense, r.sentence, words) for chunk, r in best]
+        model = embedder.calibration.book
+        levels = falling([logit(features(chunk, r.dense, r.sentence, words), model) for chunk, r in best])
         found = [
-            RetrievedChunk(_passage(chunk, relevance(values, embedder.calibration.book)), chunk)
-            for (chunk, _), values in zip(best, evidence, strict=True)
+            RetrievedChunk(_passage(chunk, probability(level)), chunk)
+            for (chunk, _), level in zip(best, levels, strict=True)
         ]
-        return RetrievalResult(
-            tuple(found[:top_k]), joint_relevance(evidence, embedder.calibration.book), query, generation
-        )
+        return RetrievalResult(tuple(found[:top_k]), query, generation)
 
 
 def embedding_seconds(deadline: float | None) -> float:
@@ -246,17 +247,30 @@ def _weight(words: QuestionWords, present: set[str]) -> float:
     return sum(words.weights[stem] for stem in present)
 
 
-def relevance(values: Sequence[float], model: Sequence[float]) -> float:
-    """The relevance model: a probability from the features."""
-    logit = sum(weight * value for weight, value in zip(model, (1.0, *values), strict=True))
-    return 1.0 / (1.0 + math.exp(-max(-30.0, min(30.0, logit))))
+def logit(values: Sequence[float], model: Sequence[float]) -> float:
+    """The relevance model: the logit of a probability, from the features."""
+    return sum(weight * value for weight, value in zip(model, (1.0, *values), strict=True))
 
 
-def joint_relevance(evidence: Sequence[Sequence[float]], model: Sequence[float]) -> float:
-    """The relevance of the best passages together: the model applied to the maximum of each feature."""
-    if not evidence:
-        return 0.0
-    return relevance([max(values) for values in zip(*evidence[:RELEVANCE_PASSAGES], strict=True)], model)
+def probability(level: float) -> float:
+    """The probability of a logit."""
+    return 1.0 / (1.0 + math.exp(-max(-30.0, min(30.0, level))))
+
+
+def falling(levels: Sequence[float]) -> list[float]:
+    """The levels made to fall with rank, by isotonic regression: passages in the wrong order share their mean.
+
+    The ranking knows better which passage comes first, the relevance model how relevant they are. Only the best few
+    are averaged, the others lowered, so that a score does not depend on how many passages are asked for.
+    """
+    pools: list[list[float]] = []
+    for level in levels[:RELEVANCE_PASSAGES]:
+        pools.append([level])
+        while len(pools) > 1 and fmean(pools[-2]) < fmean(pools[-1]):
+            last = pools.pop()
+            pools[-1] += last
+    best = [fmean(pool) for pool in pools for _ in pool]
+    return list(accumulate([*best, *levels[RELEVANCE_PASSAGES:]], min))
 
 
 def nearest_chunks(chunks: Sequence[Chunk], words: QuestionWords, limit: int) -> list[Chunk]:
@@ -277,13 +291,13 @@ def selection_relevance(
     query: QueryEmbedding,
     words: QuestionWords,
     model: Sequence[float],
-) -> tuple[list[float], float]:
-    """The relevance of each chunk of a selection, and of all together."""
-    evidence = []
+) -> list[float]:
+    """The relevance of each chunk of a selection."""
+    scores = []
     for chunk, embedding in zip(chunks, embedded, strict=True):
         sentence = (
             float((embedding.sentences.astype("float32") @ query.sentence).max()) if len(embedding.sentences) else 0.0
         )
-        evidence.append(features(chunk, float(embedding.vector @ query.vector), sentence, words))
-    best_first = sorted(evidence, key=lambda values: -relevance(values, model))
-    return [relevance(values, model) for values in evidence], joint_relevance(best_first, model)
+        values = features(chunk, float(embedding.vector @ query.vector), sentence, words)
+        scores.append(probability(logit(values, model)))
+    return scores

@@ -49,7 +49,7 @@ async def test_an_unsupported_sentence_is_withheld_and_revised_once(data: Path, 
     revised = says("They have the largest range of all tides. [Source 1]")
     answer = await ask(data, server, searches(), says(f"{TRUE} {FALSE}"), revised)
     assert answer.text == (
-        "Spring tides occur at new moon and at full moon. [1]\n\nThey have the largest range of all tides. [2]"
+        "Spring tides occur at new moon and at full moon. [1]\n\nThey have the largest range of all tides. [1]"
     )
     assert [claim.text for claim in answer.unsupported_claims] == [FALSE.replace(" [Source 1]", "")]
     assert len(server.requests) == 3

@@ -9,13 +9,18 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 import glossator
 from commands import COMMAND, CommandResult, quick_folder, run, run_in_subprocess
+from glossator.cli import terminal
+from glossator.core.answers import Citation
+from glossator.core.settings import load_settings
 from glossator.pipeline.wiring import built_in_model
+from record_helpers import sample_receipt
 
 pytestmark = pytest.mark.slow
 
@@ -282,3 +287,21 @@ def test_eval_fails_if_too_many_golden_questions_fail(data: Path, fast_tmp_path:
     assert result.code == code
     assert [item["id"] for item in json.loads(result.out)["failed"]] == ["tides"] * code
     assert "passed" in run("eval", fast_tmp_path / "golden.yaml", "--data-dir", data).out
+
+
+def test_sources_of_one_section_are_printed_together() -> None:
+    citations = tuple(
+        Citation(number, f"https://book.example/{page}#a", "Tides", section, "x", 0, 1, 0.9)
+        for number, page, section in ((1, "tides", "Spring"), (2, "tides", "Neap"), (3, "moon", "Spring"))
+    )
+    answer = replace(sample_receipt().answer, sentences=(), citations=citations, degraded=False)
+    with terminal.console.capture() as captured:
+        terminal.show_answer(answer, load_settings())
+    lines = [line.strip() for line in captured.get().splitlines() if line.strip()]
+    assert lines == [
+        "[1] [3] Tides › Spring",
+        "https://book.example/tides#a",
+        "https://book.example/moon#a",
+        "[2] Tides › Neap",
+        "https://book.example/tides#a",
+    ]

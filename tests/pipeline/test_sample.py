@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from urllib.parse import unquote
 
+import pytest
+
 from glossator.facade import Book
 
 
@@ -35,3 +37,22 @@ def test_out_of_scope_question_gets_suggested_sections(sample: Book) -> None:
     assert answer.mode == "no_results"
     assert answer.citations == ()
     assert answer.suggestions
+
+
+@pytest.mark.parametrize(
+    ("selection", "question"),
+    [
+        ("it falls within about a second", "How fast does it fall?"),
+        ("it falls within about a second", "Explain this"),
+        ("takes 3 to 5 seconds", "How long does it take?"),
+        ("The motor weighs 40 kg.", "How heavy is the motor?"),
+    ],
+)
+def test_short_selection_is_quoted(sample: Book, selection: str, question: str) -> None:
+    answer = sample.ask(question, selection)
+    assert answer.text == f"{selection} [1]"
+
+
+@pytest.mark.parametrize("question", ["What time is it?", "Who wrote it?", "What is the capital of France?"])
+def test_short_selection_without_the_answer_is_refused(sample: Book, question: str) -> None:
+    assert sample.ask(question, "it falls within about a second").abstained

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass
 
 from glossator.answer.extractive import Quote
 from glossator.core.answers import (
@@ -24,13 +24,26 @@ from glossator.core.types import Passage
 
 NOT_IN_BOOK = "The book does not answer this question."
 NOT_IN_SELECTION = "This is not found in your selection."
+SELECTION_TITLE = "Your selection"
 
 PageText = Callable[[str], str]
 """The text of a document, by its id."""
 
 
-def cite(quotes: Sequence[Quote], scores: dict[str, float], confidence: float, page_text: PageText) -> Answer:
-    """An answer made of quotes from the book."""
+@dataclass(frozen=True, slots=True)
+class CheckedQuote:
+    """A quote with the verdict on it."""
+
+    quote: Quote
+    verdict: Verdict
+
+
+def cite(quotes: Sequence[CheckedQuote], scores: dict[str, float], confidence: float, page_text: PageText) -> Answer:
+    """An answer made of quotes from the book; each passage is listed once, at its first quote."""
+    first: dict[str, Quote] = {}
+    for checked in quotes:
+        if checked.verdict.supported:
+            first.setdefault(checked.quote.chunk.chunk_id, checked.quote)
     citations = tuple(
         Citation(
             number=number,
@@ -46,28 +59,25 @@ def cite(quotes: Sequence[Quote], scores: dict[str, float], confidence: float, p
             position=quote.chunk.position,
             snippet=quote.chunk.text[:SNIPPET_LENGTH],
         )
-        for number, quote in enumerate(quotes, 1)
+        for number, quote in enumerate(first.values(), 1)
     )
-    return _answer(citations, Mode.FULL, confidence)
+    numbers = {citation.chunk_id: citation.number for citation in citations}
+    return _quoted_answer(quotes, lambda quote: numbers[quote.chunk.chunk_id], citations, Mode.FULL, confidence)
 
 
-def cite_selection(quotes: Sequence[Quote], confidence: float) -> Answer:
-    """An answer made of quotes from a selection, in its order; offsets count from the start of the selection."""
-    quotes = sorted(quotes, key=lambda quote: quote.chunk.start + quote.span.start)
+def cite_selection(quotes: Sequence[CheckedQuote], confidence: float) -> Answer:
+    """An answer made of quotes from a selection, in its order; the selection is the only source."""
+    ordered = sorted(quotes, key=lambda checked: checked.quote.chunk.start + checked.quote.span.start)
+    shown = [checked.quote for checked in ordered if checked.verdict.supported]
     citations = tuple(
-        Citation(
-            number=number,
-            url="",
-            title=quote.chunk.title,
-            section="",
-            quote=quote.text,
-            start=quote.chunk.start + quote.span.start,
-            end=quote.chunk.start + quote.span.end,
-            score=round(confidence, 4),
-        )
-        for number, quote in enumerate(quotes, 1)
+        _selection_citation(quote.text, quote.chunk.start + quote.span.start, confidence) for quote in shown[:1]
     )
-    return _answer(citations, Mode.SELECTED_TEXT, confidence)
+    return _quoted_answer(ordered, lambda _: 1, citations, Mode.SELECTED_TEXT, confidence)
+
+
+def _selection_citation(quote: str, start: int, confidence: float) -> Citation:
+    """The selection as a source; offsets count from its start."""
+    return Citation(1, "", SELECTION_TITLE, "", quote, start, start + len(quote), confidence)
 
 
 def cite_checked(checked: CheckedDraft, passages: Sequence[Passage], confidence: float, page_text: PageText) -> Answer:
@@ -80,11 +90,8 @@ def cite_checked(checked: CheckedDraft, passages: Sequence[Passage], confidence:
 
 
 def cite_checked_selection(checked: CheckedDraft, confidence: float) -> Answer:
-    """An answer from a checked draft about a selection; offsets count from the start of the selection."""
-    citations = tuple(
-        Citation(number, "", "Your selection", "", e.quote, e.start, e.end, confidence)
-        for number, e in enumerate(checked.evidence, 1)
-    )
+    """An answer from a checked draft about a selection, which is its only source."""
+    citations = tuple(_selection_citation(e.quote, e.start, confidence) for e in checked.evidence)
     return _checked_answer(checked, citations, Mode.SELECTED_TEXT, confidence)
 
 
@@ -119,51 +126,49 @@ def _citation(number: int, evidence: Evidence, passage: Passage, page_text: Page
     )
 
 
-def with_verdicts(answer: Answer, verdicts: Sequence[Verdict]) -> Answer:
-    """The answer with its verdicts; unsupported sentences are left out, and the rest renumbered."""
-    pairs = list(zip(answer.citations, verdicts, strict=True))
-    supported = [verdict for _, verdict in pairs if verdict.supported]
-    citations = [citation for citation, verdict in pairs if verdict.supported]
-    checked = _answer(tuple(replace(c, number=n) for n, c in enumerate(citations, 1)), answer.mode, answer.confidence)
-    sentences = tuple(replace(s, verdict=v) for s, v in zip(checked.sentences, supported, strict=True))
-    failed = tuple(UnsupportedClaim(c.quote, v) for c, v in pairs if not v.supported)
-    return replace(checked, sentences=sentences, unsupported_claims=failed)
+def _quoted_answer(
+    quotes: Sequence[CheckedQuote],
+    number_of: Callable[[Quote], int],
+    citations: tuple[Citation, ...],
+    mode: Mode,
+    confidence: float,
+) -> Answer:
+    """The quotes that passed their check; the others are listed as unsupported."""
+    sentences = tuple(
+        Sentence(escape_marks(checked.quote.text), (number_of(checked.quote),), checked.verdict)
+        for checked in quotes
+        if checked.verdict.supported
+    )
+    return Answer(
+        text=" ".join(f"{s.text} [{s.citations[0]}]" for s in sentences),
+        sentences=sentences,
+        citations=citations,
+        abstained=False,
+        mode=mode,
+        confidence=confidence,
+        receipt_id="",
+        unsupported_claims=tuple(
+            UnsupportedClaim(checked.quote.text, checked.verdict) for checked in quotes if not checked.verdict.supported
+        ),
+    )
 
 
-def abstain(nearest: Sequence[Passage], mode: Mode, confidence: float) -> Answer:
-    """An abstention, with the nearest sections as suggestions."""
+def abstain(nearest: Sequence[Passage], mode: Mode) -> Answer:
+    """An abstention, with the nearest sections as suggestions; no sentence is shown, so its confidence is 0."""
     text = NOT_IN_SELECTION if mode is Mode.SELECTED_TEXT else NOT_IN_BOOK
-    sections = {(p.url, p.anchor): Suggestion(p.title, p.section, _section_link(p)) for p in nearest}
+    sections = {(p.url, p.anchor): Suggestion(p.title, p.section, p.section_link) for p in nearest}
     return Answer(
         text=text,
         sentences=(),
         citations=(),
         abstained=True,
         mode=mode,
-        confidence=round(confidence, 4),
+        confidence=0.0,
         receipt_id="",
         suggestions=tuple(sections.values())[:3],
-    )
-
-
-def _answer(citations: tuple[Citation, ...], mode: Mode, confidence: float) -> Answer:
-    sentences = tuple(Sentence(escape_marks(c.quote), (c.number,)) for c in citations)
-    text = " ".join(f"{s.text} [{s.citations[0]}]" for s in sentences)
-    return Answer(
-        text=text,
-        sentences=sentences,
-        citations=citations,
-        abstained=False,
-        mode=mode,
-        confidence=round(confidence, 4),
-        receipt_id="",
     )
 
 
 def _link(quote: Quote, page: str) -> str:
     chunk = quote.chunk
     return deep_link(chunk.url, chunk.anchor, page, chunk.start + quote.span.start, chunk.start + quote.span.end)
-
-
-def _section_link(passage: Passage) -> str:
-    return f"{passage.url}#{passage.anchor}" if passage.anchor else passage.url

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -87,9 +87,13 @@ def refers_to_text(question: str) -> bool:
     return bool(_REFERS_TO_TEXT.search(question))
 
 
-def choose_sentences(weights: dict[str, float], query: Vector, chunks: Sequence[ScoredChunk]) -> list[Quote]:
-    """Two to five sentences that answer the question, in reading order."""
-    candidates = _candidates(weights, query, chunks)
+def choose_sentences(
+    weights: dict[str, float], query: Vector, chunks: Sequence[ScoredChunk], *, fragments: bool = False
+) -> list[Quote]:
+    """Two to five sentences that answer the question, in reading order; or `fragments`, if there is no sentence."""
+    candidates = _candidates(weights, query, chunks, _is_sentence)
+    if fragments and not candidates:
+        candidates = _candidates(weights, query, chunks, _has_content)
     if not candidates:
         return []
     picked = _pick(sorted(candidates, key=lambda c: (-c.quote.score, c.chunk, c.sentence)))
@@ -97,7 +101,11 @@ def choose_sentences(weights: dict[str, float], query: Vector, chunks: Sequence[
 
 
 def choose_summary(chunks: Sequence[ScoredChunk]) -> list[Quote]:
-    """The most central sentences, in reading order."""
+    """The most central sentences, or fragments if there is no sentence, in reading order."""
+    return _most_central(chunks, _is_sentence) or _most_central(chunks, _has_content)
+
+
+def _most_central(chunks: Sequence[ScoredChunk], is_quotable: Callable[[str], bool]) -> list[Quote]:
     vectors = [vector for item in chunks for vector in item.vectors]
     if not vectors:
         return []
@@ -106,14 +114,16 @@ def choose_summary(chunks: Sequence[ScoredChunk]) -> list[Quote]:
         _Candidate(c, s, Quote(item.chunk, span, float(vector @ centre) - 0.01 * s - 0.02 * c))
         for c, item in enumerate(chunks)
         for s, (span, vector) in enumerate(zip(item.chunk.sentences, item.vectors, strict=True))
-        if _is_sentence(item.chunk.text[span.start : span.end])
+        if is_quotable(item.chunk.text[span.start : span.end])
     ]
     count = max(MIN_SENTENCES, min(MAX_SENTENCES, len(candidates) // 3))
     best = sorted(candidates, key=lambda c: -c.quote.score)[:count]
     return [c.quote for c in sorted(best, key=lambda c: (c.chunk, c.sentence))]
 
 
-def _candidates(weights: dict[str, float], query: Vector, chunks: Sequence[ScoredChunk]) -> list[_Candidate]:
+def _candidates(
+    weights: dict[str, float], query: Vector, chunks: Sequence[ScoredChunk], is_quotable: Callable[[str], bool]
+) -> list[_Candidate]:
     finder = WordFinder(tuple(weights))
     seen: set[str] = set()
     found: list[_Candidate] = []
@@ -122,7 +132,7 @@ def _candidates(weights: dict[str, float], query: Vector, chunks: Sequence[Score
         in_headings = {stem for _, stem in finder.find(item.chunk.context)}
         for s, span in enumerate(item.chunk.sentences):
             text = item.chunk.text[span.start : span.end]
-            if text in seen or not _is_sentence(text):
+            if text in seen or not is_quotable(text):
                 continue
             seen.add(text)
             score = _score(text, item, float(similarities[s]), in_headings, finder, weights) - _RANK_PENALTY * c
@@ -152,6 +162,11 @@ def _score(
 def _is_sentence(text: str) -> bool:
     """Whether a text can stand in an answer: headings, labels, questions and lead-ins to a list cannot."""
     return len(text) >= 20 and len(content_words(text)) >= 3 and not text.endswith((":", "?", "：", "؟"))
+
+
+def _has_content(text: str) -> bool:
+    """Whether a fragment says anything: enough for a selection, whose limits the reader chose."""
+    return bool(content_words(text))
 
 
 def _pick(ranked: Sequence[_Candidate]) -> list[_Candidate]:

@@ -12,7 +12,7 @@ from rich.style import Style
 from rich.table import Table
 from rich.text import Text
 
-from glossator.core.answers import UNAVAILABLE_NOTICE, Answer, CheckedDraft, Evidence, Status, Verdict
+from glossator.core.answers import UNAVAILABLE_NOTICE, Answer, CheckedDraft, Citation, Evidence, Status, Verdict
 from glossator.core.book.sources import SourceSummary
 from glossator.core.errors import QuestionError
 from glossator.core.ports import Progress as ProgressCallback
@@ -155,11 +155,19 @@ def show_answer(answer: Answer, settings: Settings) -> None:
         body.append(" ")
     console.print(body)
     console.print()
+    _show_sources(answer, settings)
+
+
+def _show_sources(answer: Answer, settings: Settings) -> None:
+    """Print the sources, those of one section together."""
+    sections: dict[str, list[Citation]] = {}
     for citation in answer.citations:
-        place = _breadcrumbs(citation.title, citation.section)
-        console.print(Text.assemble((f"[{citation.number}] ", "cyan"), place), soft_wrap=True)
-        if citation.url:
-            console.print(Text(f"    {_link(citation.url, settings)}", style="dim"), soft_wrap=True)
+        sections.setdefault(_breadcrumbs(citation.title, citation.section), []).append(citation)
+    for place, citations in sections.items():
+        numbers = " ".join(f"[{citation.number}]" for citation in citations)
+        console.print(Text.assemble((f"{numbers} ", "cyan"), place), soft_wrap=True)
+        for url in dict.fromkeys(citation.url for citation in citations if citation.url):
+            console.print(Text(f"    {_link(url, settings)}", style="dim"), soft_wrap=True)
     _show_server_hint(citation.url for citation in answer.citations)
 
 

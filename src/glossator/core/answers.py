@@ -76,7 +76,10 @@ class Sentence:
 
 @dataclass(frozen=True, slots=True)
 class Citation:
-    """The source of a sentence: `url` opens the page at `quote`; `start` and `end` are offsets in the document."""
+    """A passage that an answer cites: `url` opens the page at `quote`, the first words that are cited from it.
+
+    `start` and `end` are offsets in the document. The words behind each sentence are in the sentence's verdict.
+    """
 
     number: int
     url: str
@@ -114,7 +117,7 @@ class UnsupportedClaim:
 class CheckedDraft:
     """A draft that passed the gate: the text to show, its verdicts, and the claims that failed.
 
-    The mark `[n]` in the text refers to `evidence[n - 1]`.
+    The mark `[n]` in the text refers to the passage of `evidence[n - 1]`, the first evidence from it.
     """
 
     text: str
@@ -151,18 +154,17 @@ class Answer:
 
 
 class Delta(str):
-    """A piece of a streamed answer; the mark `[n]` in it cites `chunks[n - 1]`, and `mode` is the whole answer's."""
+    """A piece of a streamed answer; `mode` is the whole answer's, where it is known."""
 
-    __slots__ = ("chunks", "mode")
-    chunks: tuple[str, ...]
+    __slots__ = ("mode",)
     mode: Mode | None
 
-    def __new__(cls, text: str, chunks: tuple[str, ...] = (), mode: Mode | None = None) -> Delta:
+    def __new__(cls, text: str, mode: Mode | None = None) -> Delta:
         delta = super().__new__(cls, text)
-        delta.chunks, delta.mode = chunks, mode
+        delta.mode = mode
         return delta
 
     @classmethod
     def of(cls, answer: Answer) -> Delta:
         """A whole answer in one piece."""
-        return cls(answer.text, tuple(citation.chunk_id for citation in answer.citations), answer.mode)
+        return cls(answer.text, answer.mode)

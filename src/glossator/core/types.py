@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -147,6 +148,16 @@ class Passage:
     text: str
     score: float
 
+    @property
+    def section_link(self) -> str:
+        """The URL of the section that the passage is in."""
+        return f"{self.url}#{self.anchor}" if self.anchor else self.url
+
+
+def best_score(passages: Sequence[Passage]) -> float:
+    """The score of the most relevant passage; 0 if there is none."""
+    return max((passage.score for passage in passages), default=0.0)
+
 
 @dataclass(frozen=True, slots=True)
 class RetrievedChunk:
@@ -158,16 +169,20 @@ class RetrievedChunk:
 
 @dataclass(frozen=True, slots=True)
 class RetrievalResult:
-    """Search results, best first; `relevance` is the probability that the book covers the question at all."""
+    """Search results, best first."""
 
     chunks: tuple[RetrievedChunk, ...]
-    relevance: float
     query: QueryEmbedding
     generation: int
 
     @property
     def passages(self) -> tuple[Passage, ...]:
         return tuple(item.passage for item in self.chunks)
+
+    @property
+    def relevance(self) -> float:
+        """The probability that the book covers the question at all: the score of its best passage."""
+        return best_score(self.passages)
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from glossator.core.question import DraftRequest, Question
 from glossator.core.receipts import AnswerWithReceipt
 from glossator.core.thresholds import is_answerable
 from glossator.core.timing import stage
-from glossator.core.types import Passage, RetrievalResult
+from glossator.core.types import Passage, RetrievalResult, best_score
 from glossator.pipeline.drafting import DraftStream
 from glossator.pipeline.extracting import extract, extract_selection
 from glossator.pipeline.receipts import receipt_for
@@ -112,7 +112,7 @@ async def _from_book(engine: Engine, book: Generation, question: Question, draft
                 yield delta
         passages = draft.passages
         if draft.checked.sentences:
-            score = _confidence(found.relevance, draft)
+            score = _confidence(best_score(passages), draft)
             answer = replace(cite_checked(draft.checked, passages, score, book.page_text), degraded=draft.degraded)
             written_by = drafter
         elif draft.declined:
@@ -120,8 +120,8 @@ async def _from_book(engine: Engine, book: Generation, question: Question, draft
     if answer is None:
         quotes = None
         if is_answerable(found.relevance) and not (draft and draft.declined):
-            quotes = await _in_thread(extract, engine, standalone, found, book)
-        answer = _quoted_or_abstained(quotes, question, found.relevance, found.passages, draft)
+            quotes = await _in_thread(extract, engine, standalone, found, book, _claims_replaced(draft))
+        answer = _quoted_or_abstained(quotes, question, found.passages, draft)
         yield Delta.of(answer)
     receipt = receipt_for(engine, question, answer, passages, book.manifest, written_by)
     yield AnswerWithReceipt(receipt, tuple(passages))
@@ -143,23 +143,23 @@ async def _from_selection(engine: Engine, question: Question, drafter: Drafter |
         if answer or draft.declined:
             written_by = drafter
     if answer is None:
-        quotes, relevance = None, 0.0
+        quotes = None
         if not (draft and draft.declined):
-            quotes, relevance = await _in_thread(extract_selection, engine, question)
-        answer = _quoted_or_abstained(quotes, question, relevance, (), draft)
+            quotes = await _in_thread(extract_selection, engine, question, _claims_replaced(draft))
+        answer = _quoted_or_abstained(quotes, question, (), draft)
         yield Delta.of(answer)
     yield AnswerWithReceipt(receipt_for(engine, question, answer, (), None, written_by))
 
 
 def _quoted_or_abstained(
-    quotes: Answer | None, question: Question, relevance: float, nearest: Sequence[Passage], draft: DraftStream | None
+    quotes: Answer | None, question: Question, nearest: Sequence[Passage], draft: DraftStream | None
 ) -> Answer:
     """Quotes from the book, or an abstention: the only place that decides to abstain.
 
     Quotes are used without a draft, or if none of it may be shown. If the model declined to answer, so do we.
     """
     mode = Mode.NO_RESULTS if question.selection is None else Mode.SELECTED_TEXT
-    answer = quotes if quotes and quotes.sentences else abstain(nearest, mode, 0.0 if quotes else relevance)
+    answer = quotes if quotes and quotes.sentences else abstain(nearest, mode)
     if draft is None:
         return answer
     answer = replace(answer, unsupported_claims=draft.checked.unsupported_claims)
@@ -167,6 +167,13 @@ def _quoted_or_abstained(
         return answer
     mode = Mode.RETRIEVAL_ONLY if draft.degraded and answer.mode is Mode.FULL else answer.mode
     return replace(answer, mode=mode, degraded=draft.degraded)
+
+
+def _claims_replaced(draft: DraftStream | None) -> int:
+    """How many claims of a model quotes replace: a draft of which nothing may be shown counts as one at least."""
+    if draft is None or draft.degraded:
+        return 0
+    return max(1, len(draft.checked.unsupported_claims))
 
 
 async def _in_thread(function: Callable[..., T], *arguments: object) -> T:

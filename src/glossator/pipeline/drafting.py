@@ -36,7 +36,7 @@ def _bare(text: str) -> str:
 
 
 class DraftStream:
-    """One draft. `degraded`: the model failed or timed out; `declined`: the model found no answer."""
+    """One draft. `degraded`: the model failed or timed out; `declined`: the model made no claim."""
 
     def __init__(self, engine: Engine, drafter: Drafter, request: DraftRequest) -> None:
         self._drafter, self._request = drafter, request
@@ -60,7 +60,7 @@ class DraftStream:
         """Checked text, as soon as it is available; an unfinished sentence of a failed model is never shown."""
         try:
             async for text in self._checked(self._drafter.draft(self._request)):
-                yield self._delta(text)
+                yield Delta(text)
             if not self._received:
                 raise LanguageModelUnavailable("The language model returned an empty answer.")
         except (LanguageModelUnavailable, TimeoutError) as error:
@@ -69,15 +69,10 @@ class DraftStream:
             return
         try:
             async for text in self._revised():
-                yield self._delta(text)
+                yield Delta(text)
         except (LanguageModelUnavailable, TimeoutError) as error:
             _log.warning("revision failed: %s", str(error) or "deadline exceeded")
             self.degraded = not self._gate.sentences
-
-    def _delta(self, text: str) -> Delta:
-        if self._request.question.selection is not None:
-            return Delta(text)
-        return Delta(text, tuple(self.passages[e.source - 1].chunk_id for e in self._gate.checked.evidence))
 
     async def _revised(self) -> AsyncIterator[str]:
         """Revisions of the sentences that failed, once; those that fail again stay withheld."""
@@ -105,10 +100,10 @@ class DraftStream:
                 shown, buffer = await asyncio.to_thread(self._gate.feed, buffer), ""
                 if shown:
                     yield shown
-        if not fed and _bare(buffer).startswith(NOT_FOUND):
-            self.declined = not self._gate.sentences and not self._gate.withheld
-        elif shown := await asyncio.to_thread(self._finish, buffer):
+        not_found = not fed and _bare(buffer).startswith(NOT_FOUND)
+        if not not_found and (shown := await asyncio.to_thread(self._finish, buffer)):
             yield shown
+        self.declined = self._received and not self._gate.sentences and not self._gate.withheld
 
     def _finish(self, buffer: str) -> str:
         return self._gate.feed(buffer) + self._gate.finish()

@@ -3,10 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
-from glossator.answer.cite import cite, cite_selection, with_verdicts
-from glossator.answer.extractive import ScoredChunk, choose_sentences, choose_summary, is_generic, refers_to_text
-from glossator.core.answers import Answer
+from glossator.answer.cite import CheckedQuote, cite, cite_selection
+from glossator.answer.extractive import (
+    Quote,
+    ScoredChunk,
+    choose_sentences,
+    choose_summary,
+    is_generic,
+    refers_to_text,
+)
+from glossator.core.answers import Answer, Evidence
 from glossator.core.ports import no_progress
 from glossator.core.question import Question
 from glossator.core.thresholds import is_answerable
@@ -16,24 +24,31 @@ from glossator.ingest.selection import selection_document
 from glossator.pipeline.wiring import Engine
 from glossator.retrieve import embedding_seconds, nearest_chunks, selection_relevance, weigh_words
 from glossator.store.index.generations import Generation
+from glossator.verification.confidence import confidence
 
 MAX_SELECTION_CHUNKS = 24
 """Chunks of a selection that are embedded per question; a longer selection is first narrowed by keywords."""
 
 
-def extract(engine: Engine, question: str, found: RetrievalResult, book: Generation) -> Answer | None:
-    """An answer from the passages found, or None if none of their sentences answers the question."""
+def extract(
+    engine: Engine, question: str, found: RetrievalResult, book: Generation, replaced: int = 0
+) -> Answer | None:
+    """An answer from the passages found, or None if none of their sentences answers the question.
+
+    `replaced` counts the claims of a language model that the answer replaces: they lower its confidence.
+    """
     vectors = book.index.sentence_vectors([item.chunk for item in found.chunks])
     material = [ScoredChunk(f.chunk, v, f.passage.score) for f, v in zip(found.chunks, vectors, strict=True)]
     quotes = choose_sentences(weigh_words(question, book.documents).weights, found.query.sentence, material)
     if not quotes:
         return None
     scores = {passage.chunk_id: passage.score for passage in found.passages}
-    return _checked(engine, cite(quotes, scores, found.relevance, book.page_text), found.passages)
+    checked = _check(engine, quotes, found.passages, [_evidence(quote, found.passages) for quote in quotes])
+    return cite(checked, scores, _confidence(found.relevance, checked, replaced), book.page_text)
 
 
-def extract_selection(engine: Engine, question: Question) -> tuple[Answer | None, float]:
-    """An answer from the selection, with its relevance; nothing here can reach the rest of the book."""
+def extract_selection(engine: Engine, question: Question, replaced: int = 0) -> Answer | None:
+    """An answer from the selection, or None if it does not answer; nothing here can reach the rest of the book."""
     selection = question.selection or ""
     # First, as only this call has a timeout: a remote model that hangs must not hold a thread.
     query = engine.embedder.embed_query(question.text, embedding_seconds(question.deadline))
@@ -43,20 +58,47 @@ def extract_selection(engine: Engine, question: Question) -> tuple[Answer | None
     embedded = engine.embedder.embed_chunks(chunks, no_progress)
     vectors = [embedding.sentences.astype("float32") for embedding in embedded]
     if is_generic(question.text):
-        quotes = choose_summary([ScoredChunk(c, v, 1.0) for c, v in zip(chunks, vectors, strict=True)])
-        return _checked(engine, cite_selection(quotes, 1.0), [selection]), 1.0
-    scores, relevance = selection_relevance(chunks, embedded, query, words, engine.embedder.calibration.selection)
-    if not is_answerable(relevance, pointed_at=refers_to_text(question.text)):
-        return None, relevance
-    material = [ScoredChunk(c, v, s) for c, v, s in zip(chunks, vectors, scores, strict=True)]
-    material.sort(key=lambda item: -item.relevance)
-    quotes = choose_sentences(words.weights, query.sentence, material)
-    if not quotes:
-        return None, 0.0
-    return _checked(engine, cite_selection(quotes, relevance), [selection]), relevance
+        relevance = 1.0
+        quotes = choose_summary([ScoredChunk(c, v, relevance) for c, v in zip(chunks, vectors, strict=True)])
+    else:
+        scores = selection_relevance(chunks, embedded, query, words, engine.embedder.calibration.selection)
+        relevance = max(scores, default=0.0)
+        if not is_answerable(relevance, pointed_at=refers_to_text(question.text)):
+            return None
+        material = [ScoredChunk(c, v, s) for c, v, s in zip(chunks, vectors, scores, strict=True)]
+        material.sort(key=lambda item: -item.relevance)
+        quotes = choose_sentences(words.weights, query.sentence, material, fragments=True)
+    checked = _check(engine, quotes, [selection], [_evidence_in_selection(quote) for quote in quotes])
+    return cite_selection(checked, _confidence(relevance, checked, replaced)) if checked else None
 
 
-def _checked(engine: Engine, answer: Answer, passages: Sequence[Passage | str]) -> Answer:
-    """The answer, without sentences that its passages do not support."""
+def _check(
+    engine: Engine, quotes: Sequence[Quote], passages: Sequence[Passage | str], evidence: Sequence[Evidence]
+) -> list[CheckedQuote]:
+    """Each quote with its verdict; the evidence for a quote is the quote."""
     prepared = engine.verifier.prepare(passages)
-    return with_verdicts(answer, [engine.verifier.judge(cited.quote, prepared) for cited in answer.citations])
+    verdicts = (
+        engine.verifier.judge(quote.text, prepared, [found.source])
+        for quote, found in zip(quotes, evidence, strict=True)
+    )
+    return [
+        CheckedQuote(quote, replace(verdict, evidence=found) if verdict.supported else verdict)
+        for quote, found, verdict in zip(quotes, evidence, verdicts, strict=True)
+    ]
+
+
+def _evidence(quote: Quote, passages: Sequence[Passage]) -> Evidence:
+    chunk, span = quote.chunk, quote.span
+    source = next(number for number, passage in enumerate(passages, 1) if passage.chunk_id == chunk.chunk_id)
+    document_span = chunk.start + span.start, chunk.start + span.end
+    return Evidence(source, span.start, span.end, quote.text, chunk.chunk_id, chunk.document_id, *document_span)
+
+
+def _evidence_in_selection(quote: Quote) -> Evidence:
+    start = quote.chunk.start + quote.span.start
+    return Evidence(1, start, start + len(quote.text), quote.text)
+
+
+def _confidence(relevance: float, checked: Sequence[CheckedQuote], replaced: int) -> float:
+    scores = [each.verdict.score for each in checked if each.verdict.supported]
+    return confidence(relevance, scores, len(checked) - len(scores) + replaced)

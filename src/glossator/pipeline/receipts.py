@@ -98,7 +98,7 @@ def _check_again(
 ) -> ReplayedSentence:
     states, texts = [], []
     for citation in cited:
-        state, text = _current_source(citation, receipt, page_text, verifier)
+        state, text = _current_source(_own_words(sentence, citation), receipt, page_text, verifier)
         states.append(state)
         texts += [text] if text else []
     worst = max(states, key=list(SourceState).index, default=SourceState.GONE)
@@ -107,6 +107,18 @@ def _check_again(
     verdict = verifier.judge(sentence.text, prepared)
     code = verdict if verdict.supported else verifier.judge_code(sentence.text, prepared)
     return ReplayedSentence(sentence.text, before, code if code.supported else verdict, worst)
+
+
+def _own_words(sentence: Sentence, citation: Citation) -> Citation:
+    """The citation at the words that this sentence rests on: several sentences may cite one passage."""
+    evidence = sentence.verdict.evidence if sentence.verdict else None
+    if evidence is None:
+        return citation
+    start = evidence.start if evidence.document_start is None else evidence.document_start
+    document_id = evidence.document_id or citation.document_id
+    return replace(
+        citation, quote=evidence.quote, start=start, end=start + len(evidence.quote), document_id=document_id
+    )
 
 
 def _current_source(

@@ -6,9 +6,10 @@ from collections.abc import Sequence
 
 
 def confidence(relevance: float, scores: Sequence[float], withheld: int) -> float:
-    """Relevance of the passages, times the mean score of the shown sentences, times the share that is shown.
+    """The score of the best passage, times the mean score of the shown sentences, times the share that is shown.
 
-    It rises with the relevance and with every score, and falls with every withheld sentence.
+    It rises with the passage's score and with every sentence's, falls with every withheld sentence, and is 0 if no
+    sentence is shown: an abstention has no confidence.
     """
     if not scores:
         return 0.0

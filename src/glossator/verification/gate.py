@@ -45,7 +45,7 @@ class Gate:
         self._newlines = 0
         self._judged = 0
         self._output: list[str] = []
-        self._numbers: dict[tuple[int, int, int], int] = {}
+        self._numbers: dict[int, int] = {}
         self.evidence: list[Evidence] = []
         self.sentences: list[Sentence] = []
         self.withheld: list[UnsupportedClaim] = []
@@ -143,12 +143,11 @@ class Gate:
         return replace(verdict, status=Status.UNSUPPORTED, supported=False, reasons=(NOT_CLOSE_ENOUGH,))
 
     def _citation_number(self, evidence: Evidence) -> int:
-        """The number of a citation; evidence is numbered in order of first use."""
-        key = (evidence.source, evidence.start, evidence.end)
-        if key not in self._numbers:
-            self._numbers[key] = len(self._numbers) + 1
+        """The number of the passage that holds the evidence; passages are numbered in order of first use."""
+        if evidence.source not in self._numbers:
+            self._numbers[evidence.source] = len(self._numbers) + 1
             self.evidence.append(evidence)
-        return self._numbers[key]
+        return self._numbers[evidence.source]
 
     def _release(self, segment: Segment, mark: str) -> str:
         before = "".join(self._show(pending, "") for pending in self._pending)

@@ -3,30 +3,28 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 
-_MARK = r"\[(\d+)\]"
-_WITH_SPACE = re.compile(rf"\s*{_MARK}")
-_AFTER_SENTENCE = re.compile(rf"(?<=[\s\]]){_MARK}")
+_CODE_BLOCK = r"(?P<code>```.*?```)"
+_MARK = re.compile(rf"{_CODE_BLOCK}|(?<=[\s\]])\[(?P<number>\d+)\]", re.DOTALL)
 """A mark follows a space or another mark; `a[1]` is code."""
-_REPEATED = re.compile(rf"({_MARK})(?:\s*\1)+")
+_WITH_SPACE = re.compile(rf"{_CODE_BLOCK}|(?:(?<=\])|\s+)\[\d+\]", re.DOTALL)
 _IN_BOOK = re.compile(r"(?<!\S)\[((?:Source )?\d{1,3})\]")
 
 
 def strip_marks(text: str) -> str:
     """The text without its citation marks."""
-    return _WITH_SPACE.sub("", text)
+    return _WITH_SPACE.sub(lambda found: found["code"] or "", text)
 
 
-def renumber_marks(text: str, renumber: Callable[[int], int]) -> str:
-    """The text with every mark renumbered; adjacent marks that become equal are merged."""
-    renumbered = _AFTER_SENTENCE.sub(lambda mark: f"[{renumber(int(mark[1]))}]", text)
-    return _REPEATED.sub(r"\1", renumbered)
+def as_source_marks(text: str, max_number: int) -> str:
+    """The text with `[Source 1]` in place of `[1]`, without marks above the largest number allowed."""
 
+    def source_mark(found: re.Match[str]) -> str:
+        if found["code"]:
+            return found["code"]
+        return f"[Source {found['number']}]" if int(found["number"]) <= max_number else ""
 
-def as_source_marks(text: str) -> str:
-    """The text with `[Source 1]` in place of `[1]`."""
-    return _AFTER_SENTENCE.sub(r"[Source \1]", text)
+    return _MARK.sub(source_mark, text)
 
 
 def escape_marks(text: str) -> str:

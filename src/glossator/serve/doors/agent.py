@@ -13,6 +13,7 @@ from starlette.responses import Response
 from glossator.core.answers import Answer, Citation, Delta, Mode
 from glossator.core.question import Question
 from glossator.core.receipts import AnswerWithReceipt
+from glossator.core.text.marks import as_source_marks
 from glossator.core.thresholds import Level, confidence_level
 from glossator.pipeline import conversations
 from glossator.serve.doors.base import EVENT_STREAM_CONTENT, Door, StrictBody
@@ -22,7 +23,8 @@ from glossator.serve.doors.service import (
     dump_models,
     idempotency_key,
     session_for,
-    with_source_marks,
+    with_notice,
+    without_marks,
 )
 from glossator.serve.problems import Problem
 
@@ -184,7 +186,8 @@ async def _stream(service: AnswerService, body: ChatRequest, request: Request, *
     def tail(result: AnswerWithReceipt) -> str:
         return _source_list(_citations(result.answer)) if sources_in_text else ""
 
-    return await service.stream(request, DOOR, question, sources, text=with_source_marks, tail=tail)
+    text = with_source_marks if body.context_text is None else without_marks
+    return await service.stream(request, DOOR, question, sources, text=text, tail=tail)
 
 
 def _session_routes(router: APIRouter, service: AnswerService) -> None:
@@ -212,11 +215,21 @@ def _session_routes(router: APIRouter, service: AnswerService) -> None:
 
 def full_text(answer: Answer) -> str:
     """An answer as this door writes it: marks in the text, sources at the end."""
-    return with_source_marks(Delta.of(answer)) + _source_list(_citations(answer))
+    return _text(answer) + _source_list(_citations(answer))
+
+
+def with_source_marks(delta: Delta) -> str:
+    """The text with `[Source 1]` in place of `[1]`; only sources that the contract has room for are cited."""
+    return as_source_marks(with_notice(delta), MAX_SOURCES)
+
+
+def _text(answer: Answer) -> str:
+    """The text of an answer; the contract lists no sources for a selection, so nothing is marked."""
+    return (without_marks if answer.mode is Mode.SELECTED_TEXT else with_source_marks)(Delta.of(answer))
 
 
 def _citations(answer: Answer) -> list[Citation]:
-    return [citation for citation in answer.citations if citation.url]
+    return cited_sources(answer)[:MAX_SOURCES]
 
 
 def _source_list(citations: list[Citation]) -> str:
@@ -226,18 +239,22 @@ def _source_list(citations: list[Citation]) -> str:
 
 
 def _status(answer: Answer) -> Literal["success", "guardrail_triggered", "citation_validation_failed", "error"]:
-    """Off-topic questions trigger the guardrail; a draft without any supported claim has failed validation."""
-    if not answer.abstained or answer.mode is Mode.SELECTED_TEXT:
+    """Questions without an answer trigger the guardrail; a draft without any supported claim has failed validation.
+
+    If the language model failed and no quote answers the question, that is an error: it might have had an answer.
+    """
+    if not answer.abstained:
         return "success"
+    if answer.degraded:
+        return "error"
     return "citation_validation_failed" if answer.unsupported_claims else "guardrail_triggered"
 
 
 def _grounded(result: AnswerWithReceipt, context_text: str | None) -> GroundedResponse:
     answer = result.answer
-    citations = [] if context_text is not None else cited_sources(result)[:MAX_SOURCES]
     return GroundedResponse(
-        answer=with_source_marks(Delta.of(answer)),
-        sources=[AgentCitation(source_number=c.number, url=c.url, score=c.score) for c in citations],
-        confidence=confidence_level(0.0 if answer.abstained else answer.confidence),
+        answer=_text(answer),
+        sources=[AgentCitation(source_number=c.number, url=c.url, score=c.score) for c in _citations(answer)],
+        confidence=confidence_level(answer.confidence),
         retrieval_mode="full_book" if context_text is None else "context_constrained",
     )

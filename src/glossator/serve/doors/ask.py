@@ -14,11 +14,11 @@ from glossator.core.receipts import AnswerWithReceipt
 from glossator.serve.doors.base import EVENT_STREAM_CONTENT, Door, StrictBody
 from glossator.serve.doors.service import (
     AnswerService,
-    cited_chunks,
+    cited_sources,
     dump_models,
     milliseconds,
     passage_texts,
-    with_chunk_marks,
+    with_notice,
 )
 from glossator.serve.middleware.context import RequestContext, context_of
 from glossator.serve.problems import Problem
@@ -87,11 +87,11 @@ def routes(service: AnswerService) -> APIRouter:
             def sources(result: AnswerWithReceipt) -> dict[str, Any]:
                 return {"sources": dump_models(_sources(result)), "metadata": _times(context)}
 
-            return await service.stream(request, DOOR, lambda _: build_question(body), sources, text=with_chunk_marks)
+            return await service.stream(request, DOOR, lambda _: build_question(body), sources, text=with_notice)
         result = await service.answer(build_question(body))
         return AskResponse(
             question=body.question,
-            answer=with_chunk_marks(Delta.of(result.answer)),
+            answer=with_notice(Delta.of(result.answer)),
             sources=_sources(result),
             **_times(context),
         )
@@ -103,7 +103,7 @@ def _sources(result: AnswerWithReceipt) -> list[Source]:
     texts = passage_texts(result)
     return [
         Source(url=c.url, content=texts.get(c.chunk_id, c.quote)[:MAX_CONTENT], score=c.score, position=c.position)
-        for c in cited_chunks(result)
+        for c in cited_sources(result.answer)
     ]
 
 

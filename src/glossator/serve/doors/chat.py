@@ -255,7 +255,12 @@ def stream_metadata(answer: Answer) -> dict[str, Any]:
         "suggestions": [asdict(suggestion) for suggestion in answer.suggestions],
         "citations": [{"number": c.number, "quote": c.quote, "start": c.start, "end": c.end} for c in answer.citations],
         "verdicts": [
-            {"citations": s.citations, "status": s.verdict.status, "score": s.verdict.score}
+            {
+                "citations": s.citations,
+                "status": s.verdict.status,
+                "score": s.verdict.score,
+                "quote": s.verdict.evidence.quote if s.verdict.evidence else "",
+            }
             for s in answer.sentences
             if s.verdict
         ],
@@ -268,7 +273,7 @@ def _fallback(answer: Answer) -> str | None:
 
 def _sources(result: AnswerWithReceipt, selection: str | None) -> list[SourceCitation | SelectedTextCitation]:
     if selection is None:
-        return list(_citations(result.answer, result))
+        return [*_citations(result.answer), *_uncited(result)]
     count = len(result.answer.sentences)
     if not count:
         return []
@@ -278,8 +283,26 @@ def _sources(result: AnswerWithReceipt, selection: str | None) -> list[SourceCit
     ]
 
 
-def _citations(answer: Answer, result: AnswerWithReceipt | None = None) -> list[SourceCitation]:
-    citations = cited_sources(result) if result else [citation for citation in answer.citations if citation.url]
+def _uncited(result: AnswerWithReceipt) -> list[SourceCitation]:
+    """The other passages found, if no language model was available: after those cited, so that `[n]` is the n-th."""
+    if result.answer.mode is not Mode.RETRIEVAL_ONLY:
+        return []
+    cited = {citation.chunk_id for citation in result.answer.citations}
+    return [
+        SourceCitation(
+            source_url=passage.section_link,
+            title=passage.title,
+            section=passage.section,
+            chunk_position=passage.position,
+            similarity_score=passage.score,
+            snippet=passage.text[:SNIPPET_LENGTH],
+        )
+        for passage in result.passages
+        if passage.chunk_id not in cited
+    ]
+
+
+def _citations(answer: Answer) -> list[SourceCitation]:
     return [
         SourceCitation(
             source_url=c.url,
@@ -289,7 +312,7 @@ def _citations(answer: Answer, result: AnswerWithReceipt | None = None) -> list[
             similarity_score=c.score,
             snippet=c.snippet,
         )
-        for c in citations
+        for c in cited_sources(answer)
     ]
 
 

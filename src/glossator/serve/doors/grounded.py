@@ -192,7 +192,7 @@ def _session_routes(router: APIRouter, service: AnswerService) -> None:
 def _response(result: AnswerWithReceipt) -> AgentResponse:
     answer = result.answer
     unsupported = [claim.text for claim in answer.unsupported_claims]
-    flagged = bool(unsupported) or (not answer.abstained and answer.confidence < MEDIUM)
+    flagged = bool(unsupported) or answer.confidence < MEDIUM
     return AgentResponse(
         response_text=_truncate(with_notice(Delta.of(answer))),
         sources=_sources(result),
@@ -220,7 +220,7 @@ def _sources(result: AnswerWithReceipt) -> list[GroundedSource]:
         return [] if answer.abstained else [GroundedSource(content_id=USER_CONTEXT, source_url="", chapter="")]
     return [
         GroundedSource(content_id=c.chunk_id, source_url=c.url, chapter=c.title, section=c.section or None)
-        for c in cited_sources(result)
+        for c in cited_sources(answer)
     ]
 
 

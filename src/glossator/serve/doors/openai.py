@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import time
 import uuid
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from itertools import pairwise
 from typing import Annotated, Any, Literal
 
@@ -15,7 +15,7 @@ from starlette.exceptions import HTTPException
 from starlette.responses import Response, StreamingResponse
 
 from glossator import pipeline
-from glossator.core.answers import UNAVAILABLE_NOTICE, Answer, Delta
+from glossator.core.answers import UNAVAILABLE_NOTICE, Answer, Delta, Mode
 from glossator.core.errors import QuestionError
 from glossator.core.question import Past, Question
 from glossator.core.receipts import AnswerWithReceipt
@@ -23,7 +23,7 @@ from glossator.core.text.marks import strip_marks
 from glossator.core.validation import MAX_QUESTION_LENGTH, MAX_SELECTION_LENGTH
 from glossator.pipeline.answering import AnswerIterator
 from glossator.serve.doors.base import Door, with_request
-from glossator.serve.doors.service import AnswerService, with_notice
+from glossator.serve.doors.service import AnswerService, cited_sources, with_notice, without_marks
 from glossator.serve.doors.streams import STREAM_HEADERS
 from glossator.serve.middleware.context import context_of
 from glossator.serve.problems import Problem
@@ -189,13 +189,14 @@ def routes(service: AnswerService) -> APIRouter:
         completion_id, created = f"chatcmpl-{uuid.uuid4().hex}", int(time.time())
         if body.stream:
             include_usage = bool(body.stream_options and body.stream_options.include_usage)
-            chunks = _ChunkWriter(service, completion_id, created, body.model, text)
+            written = with_notice if question.selection is None else without_marks
+            chunks = _ChunkWriter(service, completion_id, created, body.model, text, written)
             pieces = service.with_metrics(pipeline.stream(service.engine, question))
             first = await anext(pieces)
             events = chunks.events(request, first, pieces, include_usage=include_usage)
             return StreamingResponse(events, media_type="text/event-stream", headers=STREAM_HEADERS)
         answer = (await service.answer(question)).answer
-        message = _Said(content=with_notice(Delta.of(answer)), annotations=_annotations(answer))
+        message = _Said(content=_text(answer), annotations=_annotations(answer))
         return Completion(
             id=completion_id,
             created=created,
@@ -232,11 +233,16 @@ def _question_and_past(messages: list[Message]) -> tuple[str, Past]:
     return dialogue[-1].text, tuple(past)
 
 
+def _text(answer: Answer) -> str:
+    """The text of an answer; a selection has no URL to annotate, so nothing is marked."""
+    return (without_marks if answer.mode is Mode.SELECTED_TEXT else with_notice)(Delta.of(answer))
+
+
 def _annotations(answer: Answer) -> list[_Annotation]:
     """A citation for every mark after a sentence; brackets within a sentence are the book's own."""
-    text, offset, annotations = with_notice(Delta.of(answer)), 0, []
-    citations = {citation.number: citation for citation in answer.citations if citation.url}
-    for sentence in answer.sentences:
+    text, offset, annotations = _text(answer), 0, []
+    citations = {citation.number: citation for citation in cited_sources(answer)}
+    for sentence in answer.sentences if citations else ():
         start = text.find(sentence.text, offset)
         offset = start + len(sentence.text) if start >= 0 else offset
         for number in sentence.citations:
@@ -258,9 +264,16 @@ def _usage(service: AnswerService, question: str, answer: str) -> _Usage:
 class _ChunkWriter:
     """Writes the chunks of one streamed completion."""
 
-    def __init__(self, service: AnswerService, completion_id: str, created: int, model: str, question: str) -> None:
-        self._service = service
-        self._question = question
+    def __init__(
+        self,
+        service: AnswerService,
+        completion_id: str,
+        created: int,
+        model: str,
+        question: str,
+        written: Callable[[Delta], str],
+    ) -> None:
+        self._service, self._question, self._written = service, question, written
         self._head = {"id": completion_id, "object": "chat.completion.chunk", "created": created, "model": model}
 
     async def events(
@@ -271,14 +284,14 @@ class _ChunkWriter:
         try:
             result = first if isinstance(first, AnswerWithReceipt) else None
             if isinstance(first, Delta):
-                text += with_notice(first)
+                text += self._written(first)
                 yield self._chunk({"content": text})
             async for piece in pieces:
                 if isinstance(piece, AnswerWithReceipt):
                     result = piece
                 else:
-                    text += with_notice(piece)
-                    yield self._chunk({"content": with_notice(piece)})
+                    text += self._written(piece)
+                    yield self._chunk({"content": self._written(piece)})
         except Exception as error:
             context = context_of(request)
             problem = with_request(DOOR.problem_from(error), context.request_id, dev=False)

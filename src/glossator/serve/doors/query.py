@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Request
@@ -15,12 +16,13 @@ from glossator.core.receipts import AnswerWithReceipt
 from glossator.serve.doors.base import EVENT_STREAM_CONTENT, Door, StrictBody
 from glossator.serve.doors.service import (
     AnswerService,
-    cited_chunks,
+    cited_sources,
     dump_models,
     milliseconds,
     passage_ranks,
     passage_texts,
-    with_chunk_marks,
+    with_notice,
+    without_marks,
 )
 from glossator.serve.middleware.context import RequestContext, context_of
 from glossator.serve.problems import Problem
@@ -43,7 +45,7 @@ class AgentRequest(StrictBody):
         description="The user's question in natural language", examples=["What is physical AI?"]
     )
     top_k: Annotated[int, Field(ge=1, le=10)] = Field(5, description="Number of chunks to retrieve")
-    include_sources: bool = Field(True, description="Whether to return the sources")
+    include_sources: bool = Field(True, description="Whether to return the sources, and to cite them")
     stream: bool = Field(False, description="Whether to stream the answer as server-sent events")
 
 
@@ -115,16 +117,20 @@ def routes(service: AnswerService) -> APIRouter:
                 return {"sources": dump_models(found), "metadata": _metadata(result, context).model_dump(mode="json")}
 
             return await service.stream(
-                request, DOOR, lambda _: build_question(body, context), sources, text=with_chunk_marks
+                request, DOOR, lambda _: build_question(body, context), sources, text=_text(body)
             )
         result = await service.answer(build_question(body, context))
         return AgentResponse(
-            answer=with_chunk_marks(Delta.of(result.answer)),
+            answer=_text(body)(Delta.of(result.answer)),
             sources=_sources(result) if body.include_sources else [],
             metadata=_metadata(result, context),
         )
 
     return router
+
+
+def _text(body: AgentRequest) -> Callable[[Delta], str]:
+    return with_notice if body.include_sources else without_marks
 
 
 def _sources(result: AnswerWithReceipt) -> list[SourceChunk]:
@@ -138,7 +144,7 @@ def _sources(result: AnswerWithReceipt) -> list[SourceChunk]:
             similarity_score=c.score,
             position=ranks.get(c.chunk_id, c.number),
         )
-        for c in cited_chunks(result)
+        for c in cited_sources(result.answer)
     ]
 
 

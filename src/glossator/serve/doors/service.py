@@ -13,13 +13,13 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from glossator import pipeline
-from glossator.core.answers import SNIPPET_LENGTH, UNAVAILABLE_NOTICE, Citation, Delta, Mode
+from glossator.core.answers import UNAVAILABLE_NOTICE, Answer, Citation, Delta, Mode
 from glossator.core.conversations import SessionKey, session_key
 from glossator.core.question import Question
 from glossator.core.receipts import AnswerWithReceipt
-from glossator.core.text.marks import as_source_marks, renumber_marks
+from glossator.core.text.marks import strip_marks
 from glossator.core.thresholds import is_low_confidence
-from glossator.core.types import Passage
+from glossator.core.types import best_score
 from glossator.pipeline.answering import AnswerIterator
 from glossator.pipeline.wiring import Engine
 from glossator.serve.doors.base import SESSION_SCOPE_KEY, Door, with_request
@@ -97,19 +97,9 @@ def with_notice(delta: Delta) -> str:
     return f"{UNAVAILABLE_NOTICE} {delta}" if delta.mode is Mode.RETRIEVAL_ONLY else delta
 
 
-def with_source_marks(delta: Delta) -> str:
-    """The text with `[Source 1]` in place of `[1]`."""
-    return as_source_marks(with_notice(delta))
-
-
-def with_chunk_marks(delta: Delta) -> str:
-    """The text with marks that number chunks instead of quotes: quotes from one chunk share its number."""
-    numbers = {chunk: number for number, chunk in enumerate(dict.fromkeys(delta.chunks), 1)}
-
-    def chunk_number(number: int) -> int:
-        return numbers[delta.chunks[number - 1]] if 0 < number <= len(delta.chunks) else number
-
-    return renumber_marks(with_notice(delta), chunk_number)
+def without_marks(delta: Delta) -> str:
+    """The text without citation marks, for a response that lists no sources."""
+    return strip_marks(with_notice(delta))
 
 
 def milliseconds(context: RequestContext, *stages: str) -> float:
@@ -120,37 +110,12 @@ def milliseconds(context: RequestContext, *stages: str) -> float:
 
 def has_low_confidence(result: AnswerWithReceipt) -> bool:
     """Whether the best passage found is only a weak match."""
-    return is_low_confidence(max((passage.score for passage in result.passages), default=1.0))
+    return is_low_confidence(best_score(result.passages))
 
 
-def cited_sources(result: AnswerWithReceipt) -> list[Citation]:
-    """The citations of an answer by number; the passages found, if no language model was available."""
-    answer = result.answer
-    if answer.mode is not Mode.RETRIEVAL_ONLY:
-        return [citation for citation in answer.citations if citation.url]
-    return [_cite(number, passage) for number, passage in enumerate(result.passages, 1)] or list(answer.citations)
-
-
-def _cite(number: int, passage: Passage) -> Citation:
-    return Citation(
-        number=number,
-        url=f"{passage.url}#{passage.anchor}" if passage.anchor else passage.url,
-        title=passage.title,
-        section=passage.section,
-        quote=passage.text,
-        start=passage.start,
-        end=passage.end,
-        score=passage.score,
-        chunk_id=passage.chunk_id,
-        document_id=passage.document_id,
-        position=passage.position,
-        snippet=passage.text[:SNIPPET_LENGTH],
-    )
-
-
-def cited_chunks(result: AnswerWithReceipt) -> list[Citation]:
-    """One citation for each chunk that an answer cites, as `with_chunk_marks` numbers them."""
-    return list({citation.chunk_id: citation for citation in reversed(cited_sources(result))}.values())[::-1]
+def cited_sources(answer: Answer) -> list[Citation]:
+    """The passages of the book that an answer cites: `[n]` in its text is the n-th of them."""
+    return [citation for citation in answer.citations if citation.url]
 
 
 def passage_texts(result: AnswerWithReceipt) -> dict[str, str]:

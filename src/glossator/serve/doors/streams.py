@@ -215,7 +215,7 @@ async def _events(
         while True:
             changed, finished = stream.changed, stream.finished  # read before the text: no change may be missed
             if text := stream.text[offset:]:
-                delta = Delta(text, stream.latest.chunks, None if offset else stream.latest.mode)
+                delta = Delta(text, None if offset else stream.latest.mode)
                 offset = len(stream.text)
                 reached = StreamPosition(position.stream_id, offset, _digest(stream.text))
                 yield event("delta", {"delta": stream_format.text(delta)}, reached)
