@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from glossator.core.settings import load_settings
+from glossator.core.text.characters import dump_json
 
 if TYPE_CHECKING:
     from glossator.pipeline.wiring import Engine
@@ -49,4 +49,4 @@ def run(engine: Engine, work: Coroutine[Any, Any, T]) -> T:
 
 def print_json(value: Any) -> None:
     """Print a value as JSON."""
-    click.echo(json.dumps(value, ensure_ascii=False, indent=2))
+    click.echo(dump_json(value, indent=2))

@@ -1,16 +1,15 @@
 """The command line: thin commands over the pipeline.
 
-Exit codes: 0 success · 1 golden questions failed, or claims are unsupported · 2 invalid usage or input ·
-3 a source cannot be ingested · 4 the index cannot be searched, or doctor found a problem · 5 the data directory cannot
-be written, or its key file cannot be read · 6 the embedding model is missing, altered or unreachable · 7 conversations
-cannot be read or stored · 130 interrupted.
+Exit codes: 0 success · 1 golden questions failed, claims are unsupported, or the server cannot listen on its address ·
+2 invalid usage or input · 3 a source cannot be ingested · 4 the index cannot be searched, or doctor found a problem ·
+5 the data directory cannot be written, or its key file cannot be read · 6 the embedding model is missing, altered or
+unreachable · 7 conversations cannot be read or stored · 130 interrupted.
 """
 
 from __future__ import annotations
 
 import asyncio
 import io
-import json
 import os
 import signal
 import sys
@@ -28,6 +27,7 @@ from glossator.cli.sources import sources
 from glossator.core.book.sources import Layout, SourceOptions
 from glossator.core.errors import GlossatorError, QuestionError
 from glossator.core.settings import load_settings
+from glossator.core.text.characters import dump_json
 from glossator.core.types import Filters
 
 
@@ -134,10 +134,10 @@ async def _chat(engine: Any, key: Any, filters: Filters, as_json: bool) -> None:
         try:
             answer = await pipeline.ask(engine, Question(question, filters=filters, session=key))
         except QuestionError as error:
-            click.echo(f"glossator: {error}", err=True)
+            click.echo(f"glossator: {terminal.sanitized(str(error))}", err=True)
             continue
         if as_json:
-            click.echo(json.dumps(asdict(answer), ensure_ascii=False))
+            click.echo(dump_json(asdict(answer)))
         else:
             terminal.show_answer(answer, engine.settings)
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from glossator.cli.common import Command, build_engine, common_options, print_json, run
+from glossator.core.text.characters import sanitize
 
 if TYPE_CHECKING:
     from glossator.core.conversations import SessionKey
@@ -54,7 +55,7 @@ def export(session_id: str, user: str | None, data_dir: Path | None, as_json: bo
     if as_json:
         print_json(conversations.session_to_dict(session, exchanges))
     else:
-        click.echo(conversations.session_to_markdown(session, exchanges), nl=False)
+        click.echo(sanitize(conversations.session_to_markdown(session, exchanges)), nl=False)
 
 
 @sessions.command()

@@ -19,6 +19,7 @@ from glossator.core.ports import Progress as ProgressCallback
 from glossator.core.ports import no_progress
 from glossator.core.receipts import Replay, ReplayedSentence
 from glossator.core.settings import Settings
+from glossator.core.text.characters import sanitize
 from glossator.core.types import IngestReport, Passage
 
 if TYPE_CHECKING:
@@ -26,14 +27,23 @@ if TYPE_CHECKING:
     from glossator.core.conversations import Session
     from glossator.evaluate.golden import GoldenOutcome, GoldenSummary
 
-console = Console(highlight=False, markup=False)
 _MAX_QUOTATION_LENGTH = 300
-_CONTROL = dict.fromkeys([*range(32), *range(127, 160)], " ")
+_LINE_BREAKS = {ord("\n"): " ", ord("\t"): " "}
+_MAX_WIDTH = 100_000
+"""Of a line in a pipe or a file, where whoever reads it decides about wrapping."""
+
+
+def _open_console() -> Console:
+    console = Console(highlight=False, markup=False)
+    return console if console.is_terminal else Console(highlight=False, markup=False, width=_MAX_WIDTH, soft_wrap=True)
+
+
+console = _open_console()
 
 
 def sanitized(text: str) -> str:
-    """Text without control characters, which could send commands to the terminal."""
-    return text.translate(_CONTROL)
+    """Text on one line, without characters that could command the terminal or change the order of what it shows."""
+    return sanitize(text).translate(_LINE_BREAKS)
 
 
 def show_cursor() -> None:

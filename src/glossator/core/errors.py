@@ -18,6 +18,7 @@ GlossatorError
 │   └── KeyFileUnreadable         the file of API keys cannot be read
 ├── Unauthorized                  no API key, or no valid one
 ├── Forbidden                     the caller lacks a scope
+├── AddressUnavailable            the server cannot listen on its address
 ├── LanguageModelUnavailable      no language model responds
 ├── RecordsError                  conversations and receipts cannot be read or stored
 │   ├── DatabaseUnavailable       the database is unreachable, locked or full
@@ -118,6 +119,10 @@ class Unauthorized(GlossatorError):
 
 class Forbidden(GlossatorError):
     """The caller is authenticated but lacks a scope."""
+
+
+class AddressUnavailable(GlossatorError):
+    """The server cannot listen on its address."""
 
 
 class LanguageModelUnavailable(GlossatorError):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import AliasChoices, Field, SecretStr, ValidationError
 from pydantic_settings import BaseSettings, SettingsConfigDict
@@ -80,6 +80,9 @@ class Settings(BaseSettings):
     cors_origins: str = Field("", description="Origins that may call the API from a browser, separated by commas.")
     public_reading: bool = Field(
         False, description="Whether anyone may read the book and ask from its pages, although there are keys."
+    )
+    log_format: Literal["auto", "text", "json"] = Field(
+        "auto", description="Format of log lines: `text`, `json`, or `auto`, which is text on a terminal."
     )
     dev_mode: bool = Field(False, description="Whether errors include details; never use it on a public server.")
     host: str = Field("127.0.0.1", description="Address to listen on.")

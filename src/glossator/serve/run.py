@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
+import socket
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -11,6 +13,7 @@ from contextlib import contextmanager, suppress
 from threading import Thread
 from typing import TYPE_CHECKING
 
+from glossator.core.errors import AddressUnavailable
 from glossator.core.settings import Settings
 from glossator.core.validation import is_loopback
 from glossator.pipeline.wiring import Engine, wire
@@ -32,6 +35,7 @@ def run_server(settings: Settings, workers: int, *, quiet: bool) -> None:
     """Serve until stopped; several workers share one index."""
     import uvicorn
 
+    _check_address(settings.host, settings.port)
     # Invalid settings, keys or models are reported here once, not by every worker.
     engine = wire(settings)
     if KeyStore(settings.data_dir / KEYS_FILE).is_open and not is_loopback(settings.host):
@@ -45,7 +49,7 @@ def run_server(settings: Settings, workers: int, *, quiet: bool) -> None:
             host=settings.host,
             port=settings.port,
             workers=workers,
-            log_config=log_config(quiet=quiet),
+            log_config=log_config(settings, quiet=quiet),
             access_log=False,
             server_header=False,
             proxy_headers=False,
@@ -59,6 +63,30 @@ def run_server(settings: Settings, workers: int, *, quiet: bool) -> None:
         except SystemExit as stop:
             # uvicorn has logged the reason, such as a port in use, but its exit codes are not ours.
             raise SystemExit(1 if stop.code else 0) from None
+
+
+def _check_address(host: str, port: int) -> None:
+    """Report an address that cannot be listened on now, in one line; uvicorn would only find out after the start."""
+    try:
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+    except OSError:
+        raise AddressUnavailable(f"The host {host!r} cannot be resolved.", "Choose another --host.") from None
+    for family, kind, protocol, _, address in found:
+        try:
+            with socket.socket(family, kind, protocol) as probe:
+                if os.name == "posix":  # as uvicorn does: a port of closed connections is free
+                    probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+                probe.bind(address)
+        except OSError as error:
+            if error.errno == errno.EADDRINUSE:
+                raise AddressUnavailable(
+                    f"Port {port} of {host} is in use.", "Stop the other program, or choose another --port."
+                ) from None
+            if len(found) == 1:  # one of several addresses of a name may be missing, such as ::1 of localhost
+                reason = error.strerror or type(error).__name__
+                raise AddressUnavailable(
+                    f"The server cannot listen on port {port} of {host} ({reason}).", "Choose another --host or --port."
+                ) from None
 
 
 @contextmanager

@@ -7,12 +7,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from glossator.core.answers import CheckedDraft, Evidence, Policy, Sentence, Status, UnsupportedClaim, Verdict
+from glossator.core.text.characters import sanitize
 from glossator.core.thresholds import SHOWN
 from glossator.core.types import Passage
 from glossator.verification.claims.split import DraftSplitter, Segment, SegmentKind
 from glossator.verification.headings import makes_claim
 from glossator.verification.judge import PreparedPassages, Verifier, unsupported
-from glossator.verification.sanitize import is_rule, is_small_talk, safe_markdown, safe_prefix, sanitize
+from glossator.verification.sanitize import is_rule, is_small_talk, safe_markdown, safe_prefix
 
 MAX_CLAIMS = 400
 """Per draft. Later claims are withheld without a check."""

@@ -5,14 +5,11 @@ from __future__ import annotations
 import re
 import unicodedata
 
-from glossator.core.text.characters import INVISIBLE, JOINERS, VARIATION_SELECTORS
+from glossator.core.text.characters import sanitize
 from glossator.verification.claims.inline import plain_text
 from glossator.verification.claims.segments import Segment, SegmentKind
 from glossator.verification.reading.tokenizer import tokenize
 
-_HIDDEN = re.compile(f"[{INVISIBLE}{VARIATION_SELECTORS}]")
-_SPELLING_JOINER = re.compile(rf"(?<=[^\W\d_])[{JOINERS}](?=[^\W\d_])")
-_CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029]")
 _LITERAL = re.compile(r"(`+)(?!`).+?(?<!`)\1(?!`)|\$[^$\n]+\$", re.DOTALL)
 _HIDING_MARKUP = re.compile(r"~~|<[A-Za-z/!?]|\]\s*[(\[:]|!\[|\[\^?\d|【|\w\*{1,3}\w[^*\n]*\*|&#?\w+;")
 _RULE = re.compile(r"[\s>|:*_=-]*")
@@ -29,13 +26,6 @@ _SMALL_TALK = frozenset(
     مرحبا شكرا الخطوات التالية سؤال سلام شکریہ سوال درج ذیل مراحل
     """.split()
 )
-
-
-def sanitize(text: str) -> str:
-    """The text without invisible and control characters; joiners between letters stay, as part of the spelling."""
-    text = _CONTROL.sub(" ", text)
-    joiners = {found.start() for found in _SPELLING_JOINER.finditer(text)}
-    return _HIDDEN.sub(lambda found: found[0] if found.start() in joiners else "", text)
 
 
 def safe_markdown(segment: Segment) -> str | None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import re
+from typing import Any
 
 INVISIBLE = "\u00ad\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff\U000e0000-\U000e007f"
 """Soft hyphens, zero-width characters, bidirectional controls and tags."""
@@ -22,9 +24,29 @@ VARIATION_SELECTORS = "\ufe00-\ufe0f\U000e0100-\U000e01ef"
 ARABIC_DIACRITICS = "\u0640\u064b-\u065f\u0670"
 """Vowel signs and the tatweel. They are visible, but do not distinguish words."""
 
+CONTROL = "\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029"
+"""Characters that command a terminal or end a line, except the tab and the line feed."""
+
 _INVISIBLE = re.compile(f"[{INVISIBLE}]")
+_HIDDEN = re.compile(f"[{INVISIBLE}{VARIATION_SELECTORS}]")
+_CONTROL = re.compile(f"[{CONTROL}]")
+_ESCAPED = re.compile(f"[{INVISIBLE}{CONTROL}]")
+_SPELLING_JOINER = re.compile(rf"(?<=[^\W\d_])[{JOINERS}](?=[^\W\d_])")
 
 
 def strip_invisible(text: str) -> str:
     """The text without invisible characters."""
     return _INVISIBLE.sub("", text)
+
+
+def sanitize(text: str) -> str:
+    """The text without invisible and control characters; joiners between letters stay, as part of the spelling."""
+    text = _CONTROL.sub(" ", text)
+    joiners = {found.start() for found in _SPELLING_JOINER.finditer(text)}
+    return _HIDDEN.sub(lambda found: found[0] if found.start() in joiners else "", text)
+
+
+def dump_json(value: Any, indent: int | None = None) -> str:
+    """JSON in which invisible and control characters are escaped, so that it is safe to show and loses nothing."""
+    text = json.dumps(value, ensure_ascii=False, indent=indent, default=str)
+    return _ESCAPED.sub(lambda found: json.dumps(found[0])[1:-1], text)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import sys
 from datetime import UTC, datetime
 from typing import Any
 
+from glossator.core.settings import Settings
+from glossator.core.text.characters import dump_json, sanitize
 from glossator.serve.middleware.context import current_request_id
 
 _STANDARD_ATTRIBUTES = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "color_message", "taskName"}
@@ -28,7 +29,7 @@ class JsonFormatter(logging.Formatter):
         line |= {name: value for name, value in vars(record).items() if name not in _STANDARD_ATTRIBUTES}
         if record.exc_info:
             line["exception"] = self.formatException(record.exc_info)
-        return json.dumps(line, ensure_ascii=False, default=str)
+        return dump_json(line)
 
 
 class TextFormatter(logging.Formatter):
@@ -36,13 +37,15 @@ class TextFormatter(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         duration = f" {record.ms} ms" if hasattr(record, "ms") else ""
-        text = f"{datetime.now():%H:%M:%S} {record.levelname.lower():7} {record.getMessage()}{duration}"
+        message = " ".join(sanitize(record.getMessage()).split())
+        text = f"{datetime.now():%H:%M:%S} {record.levelname.lower():7} {message}{duration}"
         return f"{text}\n{self.formatException(record.exc_info)}" if record.exc_info else text
 
 
-def log_config(*, quiet: bool) -> dict[str, Any]:
+def log_config(settings: Settings, *, quiet: bool) -> dict[str, Any]:
     """The logging configuration of the server and of uvicorn: one format, to standard error."""
-    formatter = "text" if sys.stderr.isatty() else "json"
+    automatic = "text" if sys.stderr.isatty() else "json"
+    formatter = automatic if settings.log_format == "auto" else settings.log_format
     level = "WARNING" if quiet else "INFO"
     return {
         "version": 1,

@@ -41,6 +41,7 @@ _MIGRATION_LOCK_ID = 0x676C6F73
 _ALEMBIC_LOCK = threading.Lock()
 """Alembic keeps the running migration in globals: two at once would write to each other's connections."""
 _POOL_SIZE = 10
+_BUSY = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,9 +252,9 @@ def _prepare_sqlite(connection: sqlite3.Connection, *, timeout: float, foreign_k
         try:
             connection.execute("PRAGMA journal_mode=WAL")
             break
-        except sqlite3.OperationalError:
-            # For this statement SQLite itself does not wait for a writer.
-            if time.monotonic() > deadline:
+        except sqlite3.OperationalError as error:
+            # For this statement SQLite itself does not wait for a writer. Other errors, such as a read-only file, stay.
+            if error.sqlite_errorcode & 0xFF not in _BUSY or time.monotonic() > deadline:
                 raise
             time.sleep(0.05)
     for pragma in ("synchronous=FULL", "secure_delete=ON", f"foreign_keys={int(foreign_keys)}"):
