@@ -1,4 +1,4 @@
-# make run    ask the sample book at http://127.0.0.1:8000 (PORT, HOST)
+# make run    ask the sample book, or the books in the index, at http://127.0.0.1:8000 (PORT, HOST)
 # make check  lint, types and the fast tests, in about a minute
 # make test   every check and test
 # make fix    format, and fix what can be fixed automatically
@@ -19,7 +19,11 @@ RUN ?= reader
 install: $(VENV)/.runtime
 
 run: $(VENV)/.runtime
-	@$(BIN)/glossator ingest book --base-url http://$(HOST):$(PORT)/book --only
+	@# A user's own books are never touched, nor is the sample book mixed into them.
+	@sources=$$($(BIN)/glossator sources list --json) || exit; case "$$sources" in \
+	"[]" | *'"$(CURDIR)/book"'*) $(BIN)/glossator ingest book --base-url "" ;; \
+	*) echo "The index has other books, so the sample book is not added (glossator ingest book --base-url \"\" would)." ;; \
+	esac
 	@echo "Open http://$(HOST):$(PORT)"
 	@$(BIN)/glossator serve --host $(HOST) --port $(PORT)
 

@@ -25,7 +25,7 @@ from glossator.core.receipts import Replay
 from glossator.core.settings import load_settings
 from glossator.core.types import Document, Filters, IngestReport, Passage
 from glossator.pipeline import conversations
-from glossator.pipeline.sources import list_sources
+from glossator.pipeline.sources import book_name, list_sources
 from glossator.pipeline.wiring import Engine, make_verifier, wire
 from glossator.verification.judge import Verifier
 
@@ -85,6 +85,11 @@ class Book:
         paths = [str(source) for source in sources]
         options = SourceOptions(base_url, parse_layout(layout) if layout else None, name)
         return self._run(pipeline.ingest(self.engine, paths, options, only, progress))
+
+    @property
+    def name(self) -> str:
+        """The name of the book; empty if nothing has been ingested."""
+        return book_name(self.engine)
 
     def sources(self) -> list[SourceSummary]:
         """The folders and files in the index."""

@@ -233,6 +233,12 @@ def test_links_of_an_unpublished_book_name_the_server(folder: Path, command: Run
     assert str(folder) not in passed(command("ask", "What causes tides?", "--json"))
 
 
+def test_chat_names_the_book(folder: Path, command: Run) -> None:
+    assert passed(command("chat")).startswith("Conversation ")
+    passed(command("ingest", folder / "manual"))
+    assert passed(command("chat")).startswith("The manual\nConversation ")
+
+
 def test_doctor_names_the_sources(folder: Path, command: Run) -> None:
     passed(command("ingest", folder / "manual"))
     findings = as_json(command("doctor", "--json"))

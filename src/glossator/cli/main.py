@@ -117,11 +117,12 @@ def chat(session: str | None, data_dir: Path | None, as_json: bool, **filters: s
     """
     from glossator.cli import terminal
     from glossator.core.conversations import session_key
+    from glossator.pipeline.sources import book_name
 
     key = session_key(session)
     engine = build_engine(data_dir)
     if not as_json:
-        terminal.show_chat(key.name)
+        terminal.show_chat(key.name, book_name(engine))
     run(engine, _chat(engine, key, _to_filters(filters), as_json))
 
 

@@ -191,8 +191,10 @@ def _show_abstention(answer: Answer, settings: Settings) -> None:
     _show_server_hint(near.url for near in answer.suggestions)
 
 
-def show_chat(name: str) -> None:
-    """Print the id of the conversation and how to end it."""
+def show_chat(name: str, book: str) -> None:
+    """Print the name of the book, the id of the conversation and how to end it."""
+    if book:
+        console.print(Text(sanitized(book), style="bold"), soft_wrap=True)
     console.print(Text(f"Conversation {name}. Enter an empty line to end it.", style="dim"), soft_wrap=True)
 
 

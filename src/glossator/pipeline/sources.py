@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from glossator.core.book.sources import Layout, SourceOptions, SourceSummary
 from glossator.core.errors import BadInput, IndexUnavailable
 from glossator.pipeline.wiring import Engine
-from glossator.store.index.generations import SourceRecord
+from glossator.store.index.generations import Manifest, SourceRecord
 
 
 def list_sources(engine: Engine) -> tuple[SourceSummary, ...]:
@@ -19,11 +19,21 @@ def list_sources(engine: Engine) -> tuple[SourceSummary, ...]:
 
 def indexed_sources(engine: Engine) -> tuple[SourceRecord, ...]:
     """The sources of the index, for the next ingest; none if the index cannot be read."""
-    try:
-        manifest = engine.generations.manifest()
-    except IndexUnavailable:
-        return ()
+    manifest = _readable_manifest(engine)
     return manifest.sources if manifest else ()
+
+
+def book_name(engine: Engine) -> str:
+    """The name of the book; empty if nothing has been ingested, or the index cannot be read."""
+    manifest = _readable_manifest(engine)
+    return manifest.name if manifest else ""
+
+
+def _readable_manifest(engine: Engine) -> Manifest | None:
+    try:
+        return engine.generations.manifest()
+    except IndexUnavailable:
+        return None
 
 
 def merged_options(options: SourceOptions, known: SourceRecord | None) -> SourceOptions:

@@ -121,7 +121,7 @@ async def test_feedback_without_a_database_is_503(private_data: Path) -> None:
 async def test_llms_txt_lists_the_pages(client: httpx.AsyncClient) -> None:
     response = await client.get("/llms.txt")
     assert response.headers["content-type"] == "text/markdown; charset=utf-8"
-    assert response.text.startswith("# The book\n")
+    assert response.text.startswith("# book\n")  # the name of its folder
     links = re.findall(r"^- \[(.+)\]\(<(.+)>\)$", response.text, re.MULTILINE)
     titles = {
         f"{BASE}/{name.removesuffix('.md')}": text.splitlines()[0].removeprefix("# ") for name, text in PAGES.items()

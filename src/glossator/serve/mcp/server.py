@@ -22,6 +22,7 @@ from starlette.types import Receive, Scope, Send
 from glossator import __version__
 from glossator.core.errors import BadInput, GlossatorError
 from glossator.core.extras import is_installed, require
+from glossator.pipeline.sources import book_name
 from glossator.pipeline.wiring import Engine
 from glossator.serve.mcp.tools import TOOLS
 from glossator.serve.middleware.hosts import AllowedHosts
@@ -80,20 +81,16 @@ def create_mcp_server(engine: Engine) -> Server[Any]:
         "glossator",
         version=__version__,
         title="Glossator",
-        instructions=_INSTRUCTIONS.format(book=_book_name(engine)),
+        instructions=_INSTRUCTIONS.format(book=_quoted_name(engine)),
         get_tool_input_schema=schemas.get,
         on_list_tools=list_tools,
         on_call_tool=call_tool,
     )
 
 
-def _book_name(engine: Engine) -> str:
-    """The name of the book in quotation marks, which it cannot end; it is quoted material, too."""
-    try:
-        manifest = engine.generations.manifest()
-    except GlossatorError:
-        manifest = None
-    name = manifest.name.translate(dict.fromkeys(map(ord, '“”"'))) if manifest else ""
+def _quoted_name(engine: Engine) -> str:
+    """The name of the book in quotation marks, which it cannot end: it is quoted material, too."""
+    name = book_name(engine).translate(dict.fromkeys(map(ord, "“”")))
     return f"the book “{name}”" if name else "one book"
 
 

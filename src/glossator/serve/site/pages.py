@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
@@ -14,9 +15,8 @@ from glossator.serve.site.book import ServedBook
 from glossator.serve.site.markup import page_html, text_html
 from glossator.store.index.documents import ContentsEntry
 
-_SAFE_SCHEMES = ("http://", "https://", "file://", "/")
+_SAFE_SCHEMES = ("http://", "https://", "/")
 _SCRIPTS = '<script type="module" src="/widget.js"></script><script type="module" src="/reader.js"></script>'
-_CHAT = f"<glossator-chat local></glossator-chat>{_SCRIPTS}"
 _FRAME = '<div class="wide" tabindex="0">'
 """Around a table, which scrolls there if it is wider than the page."""
 _WRAPPERS = {
@@ -60,7 +60,7 @@ def ask_page(book: ServedBook, home: HomePage) -> str:
         '<h2 id="contents-title">Contents</h2>'
         f'<nav aria-labelledby="contents-title">{_contents(book.contents)}</nav>{first}'
     )
-    return _page(name, f"<main>{body}</main>{_CHAT}")
+    return _page(name, f"<main>{body}</main>{_chat(book)}")
 
 
 def book_page(document: Document, book: ServedBook) -> str:
@@ -80,7 +80,7 @@ def book_page(document: Document, book: ServedBook) -> str:
         f'<nav id="contents" popover aria-label="Contents"><p class="book" dir="auto"><a href="/">{escape(name)}'
         f"</a></p>{_contents(book.contents, document.document_id)}</nav>"
         f"<main><article>{title}</h1>{_page_contents(document)}{text}</article>"
-        f'<nav class="pager" aria-label="Pages before and after">{pager}</nav></main>{_CHAT}',
+        f'<nav class="pager" aria-label="Pages before and after">{pager}</nav></main>{_chat(book)}',
         "reading",
     )
 
@@ -110,6 +110,13 @@ def _page(title: str, body: str, body_class: str = "", style_sheet: str = "/styl
         f'<link rel="stylesheet" href="{escape(style_sheet)}"><link rel="icon" href="data:,"></head>'
         f'<body class="{escape(body_class)}">{body}</body></html>'
     )
+
+
+def _chat(book: ServedBook) -> str:
+    """The chat, with the name of the book, and the paths of its pages here by the beginnings of their URLs."""
+    mounts = sorted((m for m in book.mounts if m.base_url), key=lambda mount: -len(mount.base_url))
+    paths = json.dumps([(f"{mount.base_url}/", mount.path) for mount in mounts])
+    return f'<glossator-chat local="{escape(paths)}" book="{escape(book.name)}"></glossator-chat>{_SCRIPTS}'
 
 
 def _examples(questions: Sequence[str]) -> str:

@@ -38,7 +38,7 @@ export function turnNodes(turn, chat) {
 
 /** A link to a source: on the current page it scrolls to the quoted words and highlights them. */
 function sourceLink(source, chat, kind, attributes, ...children) {
-	const url = source.url && safeUrl(source.url, chat.hasAttribute("local"));
+	const url = source.url && safeUrl(source.url, chat.getAttribute("local"), chat.endpoint);
 	const onclick = (event) => {
 		if (url && !isCurrentPage(url)) return chat.rememberTarget(url.href);
 		if (!scrollToText(url ? textFragment(url) : [source.quote], url?.hash.slice(1).split(":~:")[0])) return;

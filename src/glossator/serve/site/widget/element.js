@@ -16,7 +16,7 @@ const PAGE_SETTLED_MS = 700;
 const STOPPED = new RequestError("stopped");
 
 class GlossatorChat extends HTMLElement {
-	static observedAttributes = ["title", "greeting", "lang", "accent", "position", "token"];
+	static observedAttributes = ["title", "book", "greeting", "lang", "accent", "position", "token"];
 	static strings = strings;
 	#turns = [];
 	#selection = "";
@@ -283,7 +283,8 @@ class GlossatorChat extends HTMLElement {
 		const oldField = this.#nodes?.field;
 		const focused = oldField && root.activeElement === oldField;
 		const closed = this.#nodes?.panel.hidden ?? true;
-		const name = this.#title || t("title");
+		const title = this.#title || t("title");
+		const name = this.#title || this.getAttribute("book") || title;
 		this.t = t;
 		const send = (event) => event.key === "Enter" && !event.shiftKey && !event.isComposing && this.#submit(event);
 		const question = t("question");
@@ -303,7 +304,7 @@ class GlossatorChat extends HTMLElement {
 			create("footer", {}, chosen, create("div.compose", {}, field, stop, submit)),
 			card,
 		);
-		const launcher = create("button.launcher", { part: "launcher", hidden: !closed, onclick: () => this.open() }, name);
+		const launcher = create("button.launcher", { part: "launcher", hidden: !closed, onclick: () => this.open() }, title);
 		const offer = create("button.offer", { part: "offer", hidden: true, onclick: () => this.#acceptOffer(), onpointerdown: (event) => event.preventDefault() }, t("askSelection"));
 		const live = create("div.visually-hidden", { "aria-live": "polite" });
 		log.onscroll = () => (this.#followsEnd = log.scrollTop + log.clientHeight > log.scrollHeight - 40);

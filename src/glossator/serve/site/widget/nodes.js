@@ -30,13 +30,17 @@ export function iconButton(kind, name, onclick) {
 	return create(`button.icon.${kind}`, { "aria-label": name, title: name, onclick }, svg);
 }
 
-/** The URL if a link may hold it, else null; `local` moves it to this site, whatever host the book came from. */
-export function safeUrl(text, local) {
+/**
+ * The URL if a link may hold it, else null; a path is one of `server`. `local` moves it to this site, whatever host the
+ * book came from: to the same path, or to the one that the JSON in `local` gives for the beginning of the URL.
+ */
+export function safeUrl(text, local, server = location.href) {
 	try {
-		const url = new URL(text, location.href);
-		if (!/^(https?|file):$/.test(url.protocol)) return null;
-		if (local) return new URL(url.pathname.replace(/^\/+/, "/") + url.search + url.hash, location.origin);
-		return url.protocol === "file:" ? null : url;
+		const url = new URL(/^\/[^/]/.test(text) ? text.slice(1) : text, server);
+		if (!/^https?:$/.test(url.protocol)) return null;
+		if (typeof local !== "string") return url;
+		const [from, to] = JSON.parse(local || "[]").find(([start]) => url.href.startsWith(start)) ?? [url.origin, ""];
+		return new URL((to + url.href.slice(from.length)).replace(/^\/+/, "/"), location.origin);
 	} catch {
 		return null;
 	}

@@ -1,0 +1,70 @@
+"""The chat of books that are published elsewhere or nowhere: its name, and where its citations lead."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import expect
+
+import glossator
+from browser import OpenPage, Site, ask, bound_socket, launcher, marks, messages, open_chat, panel, serving
+from commands import quick_folder
+
+pytestmark = pytest.mark.slow
+
+QUESTION = "What does the beam of the lighthouse search?"
+PAGE = "# Search\n\nThe beam of the lighthouse searches the sea for ships every night.\n"
+
+
+def served(folder: Path, site: Site, base_url: str) -> Iterator[str]:
+    (folder / "book").mkdir()
+    (folder / "book" / "search.md").write_text(PAGE, "utf-8")
+    with glossator.open(folder / "data") as book:
+        book.ingest(folder / "book", base_url=base_url, name='The "lighthouse" <b>')
+    with bound_socket() as on, serving(folder / "data", on, cors_origins=site.url) as address:
+        yield address
+
+
+@pytest.fixture
+def published(site: Site) -> Iterator[str]:
+    with quick_folder() as folder:
+        yield from served(folder, site, "https://lighthouse.example")
+
+
+@pytest.fixture
+def unpublished(site: Site) -> Iterator[str]:
+    with quick_folder() as folder:
+        yield from served(folder, site, "")
+
+
+def test_citation_of_a_published_book_opens_the_page_of_this_server(open_page: OpenPage, published: str) -> None:
+    page = open_chat(open_page(base_url=published))
+    ask(page, QUESTION)
+    marks(page).first.click()
+    page.wait_for_url(f"{published}/book/search*")
+    expect(page.locator("main h1")).to_have_text("Search")
+
+
+def test_citation_of_an_unpublished_book_opens_the_server_from_another_site(
+    open_page: OpenPage, unpublished: str, site: Site
+) -> None:
+    script = f'<script type="module" src="{unpublished}/widget.js"></script><glossator-chat></glossator-chat>'
+    page = open_chat(open_page(), site.add("/unpublished", script))
+    ask(page, QUESTION)
+    href = marks(page).first.get_attribute("href")
+    assert href is not None
+    assert href.startswith(f"{unpublished}/book/search#search")
+    assert page.request.get(href).ok
+
+
+def test_chat_shows_the_name_of_the_book(open_page: OpenPage, unpublished: str) -> None:
+    page = open_page(base_url=unpublished)
+    page.goto("/")
+    expect(launcher(page)).to_have_text("Ask the book")
+    expect(page).to_have_title('The "lighthouse" <b>')
+    expect(page.locator("main h1").first).to_have_text('The "lighthouse" <b>')
+    launcher(page).click()
+    expect(panel(page).locator("h2")).to_have_text('The "lighthouse" <b>')
+    assert messages(page).count() == 0
