@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
 
 import numpy as np
 
-from glossator.core.ports import Calibration
+from glossator.core.errors import EmbeddingModelUnavailable
+from glossator.core.ports import Calibration, Progress, no_progress
 from glossator.core.text.sentences import split_sentences
 from glossator.core.types import Chunk, Embedding, QueryEmbedding
 
@@ -218,6 +219,22 @@ def _means(rows: list[list[float]]) -> tuple[float, float]:
     cosines = np.array(rows)
     diagonal = np.eye(len(cosines), dtype=bool)
     return float(cosines[~diagonal].mean()), float(cosines[diagonal].mean())
+
+
+def measure_calibration(
+    embed_query: Callable[[str], QueryEmbedding],
+    embed_chunks: Callable[[Sequence[Chunk], Progress], Sequence[Embedding]],
+    model: str,
+) -> Calibration:
+    """The calibration of a model by its cosines on the reference pairs; one that cannot tell them apart is refused."""
+    queries = [embed_query(question) for question in reference_questions()]
+    cosines = measure_cosines(queries, embed_chunks(reference_passages(), no_progress))
+    if not cosines.distinguishes_answers:
+        raise EmbeddingModelUnavailable(
+            f"{model} does not distinguish answers from unrelated passages.",
+            "Set GLOSSATOR_EMBEDDER to an embedding model.",
+        )
+    return calibrate(cosines)
 
 
 @cache

