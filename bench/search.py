@@ -15,7 +15,8 @@ from glossator.core.types import Document, Embedding
 from glossator.embed.cache import EmbeddingCache, embed_with_cache
 from glossator.ingest.chunk import chunk_document
 from glossator.retrieve import retrieve
-from glossator.store.index.generations import FORMAT, Generations, Manifest, timestamp
+from glossator.store.index.generations import Generations
+from glossator.store.index.manifest import FORMAT, Manifest, timestamp
 from lib.common import CACHE, SETS, indexed, questions, unpack
 
 LIMITS = {1_000: 3.0, 10_000: 6.0}

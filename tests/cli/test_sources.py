@@ -114,6 +114,23 @@ def test_skipped_links_are_reported(folder: Path, command: Run) -> None:
     assert "pump.md: the link is broken, or leads out of the folder." in out
 
 
+GOLDEN = """version: 1
+questions:
+  - {id: a, kind: answerable, question: "What causes tides?",
+     sections: [{page: tides.md, section: Tides}], facts: [Moon]}
+"""
+
+
+@pytest.mark.parametrize("linked", [False, True])
+def test_golden_questions_are_not_read_from_outside(linked: bool, folder: Path, command: Run) -> None:
+    (folder / "golden.yaml").write_text(GOLDEN, "utf-8")
+    place = folder / "notes" / "golden.yaml"
+    place.symlink_to(folder / "golden.yaml") if linked else shutil.copy(folder / "golden.yaml", place)
+    passed(command("ingest", folder / "notes"))
+    (manifest,) = (folder / "data" / "generations").glob("*/manifest.json")
+    assert ("What causes tides?" in manifest.read_text("utf-8")) is not linked
+
+
 def test_ingest_says_what_else_is_in_the_index(folder: Path, command: Run) -> None:
     assert "Also in the index" not in passed(command("ingest", folder / "notes"))
     out = passed(command("ingest", folder / "manual"))
@@ -121,6 +138,11 @@ def test_ingest_says_what_else_is_in_the_index(folder: Path, command: Run) -> No
     assert "glossator sources remove" in out
     assert listed(command) == {"notes": "/book/", "The manual": "/book/the-manual/"}
     assert urls(command) == {"/book/tides", "/book/search", "/book/the-manual/pump/"}
+
+
+def test_ingest_says_that_pages_are_in_the_index_twice(folder: Path, command: Run) -> None:
+    passed(command("ingest", folder / "manual"))
+    assert "Also in the index, with the same files: The manual" in passed(command("ingest", folder / "manual" / "docs"))
 
 
 def test_only_says_what_it_removed(folder: Path, command: Run) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
@@ -89,7 +90,8 @@ def show_report(report: IngestReport) -> None:
         _show_source(source)
     _show_removed(report.removed_sources)
     for source in report.other_sources:
-        line = f"Also in the index: {source.name} ({_place(source)}); `glossator sources remove` removes it."
+        same = ", with the same files" if _overlaps(source, report.sources) else ""
+        line = f"Also in the index{same}: {source.name} ({_place(source)}); `glossator sources remove` removes it."
         console.print(Text(sanitized(line), style="yellow"), soft_wrap=True)
     for skip in report.skipped:
         reason = sanitized(f" {skip.path}: {skip.reason}")
@@ -116,6 +118,12 @@ def _show_source(source: SourceSummary) -> None:
     if source.layout == "plain" and source.reason.startswith("none of"):
         hint = "    addresses follow the file names; if a generator builds the site, name its folder or choose --layout"
         console.print(Text(hint, style="dim"), soft_wrap=True)
+
+
+def _overlaps(source: SourceSummary, others: Iterable[SourceSummary]) -> bool:
+    """Whether one source is in the folder of another, so that its pages are in the index twice."""
+    paths = [(Path(source.path), Path(other.path)) for other in others]
+    return any(one.is_relative_to(other) or other.is_relative_to(one) for one, other in paths)
 
 
 def _place(source: SourceSummary) -> str:

@@ -12,6 +12,7 @@ from glossator.core.question import Question
 from glossator.core.thresholds import is_answerable
 from glossator.core.types import BlockKind, Document
 from glossator.evaluate.golden import load_golden
+from glossator.ingest.files import is_inside
 from glossator.pipeline.answering import search_book
 from glossator.pipeline.extracting import extract
 from glossator.pipeline.wiring import Engine
@@ -30,7 +31,7 @@ _TEMPLATE = "What is “{}” about?"
 def golden_questions(root: Path) -> tuple[str, ...]:
     """The short answerable questions of a source's own golden file, if it has one."""
     path = root / GOLDEN_FILE
-    if not path.is_file():
+    if not (path.is_file() and is_inside(path, root)):
         return ()
     with suppress(SourceError):
         found = (one.question for one in load_golden(path) if one.kind == "answerable" and one.question.endswith("?"))

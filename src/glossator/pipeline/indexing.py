@@ -20,7 +20,7 @@ from glossator.ingest.read import SourceContents, read_source
 from glossator.pipeline.examples import golden_questions
 from glossator.pipeline.sources import find_source, indexed_sources, merged_options
 from glossator.pipeline.wiring import Engine
-from glossator.store.index.generations import FORMAT, Manifest, SourceRecord, timestamp
+from glossator.store.index.manifest import FORMAT, Manifest, SourceRecord, timestamp
 
 _LOST_INDEX = SkippedFile(
     "The previous index", "it cannot be read, so it was replaced; sources that were not given now are lost."

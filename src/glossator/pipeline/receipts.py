@@ -12,7 +12,8 @@ from glossator.core.question import Question
 from glossator.core.receipts import Receipt, Replay, ReplayedSentence, SourceState, UsedPassage
 from glossator.core.types import Passage, Span
 from glossator.pipeline.wiring import Engine
-from glossator.store.index.generations import Generation, Manifest, timestamp
+from glossator.store.index.generations import Generation
+from glossator.store.index.manifest import Manifest, timestamp
 from glossator.verification.judge import Verifier, quote_spans
 
 PageText = Callable[[str], str]

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from glossator.core.book.sources import Layout, SourceOptions, SourceSummary
 from glossator.core.errors import BadInput, IndexUnavailable
 from glossator.pipeline.wiring import Engine
-from glossator.store.index.generations import Manifest, SourceRecord
+from glossator.store.index.manifest import Manifest, SourceRecord
 
 
 def list_sources(engine: Engine) -> tuple[SourceSummary, ...]:

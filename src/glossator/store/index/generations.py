@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import sqlite3
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass, fields, replace
-from datetime import UTC, datetime
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
 
-from glossator.core.book.addresses import DEFAULT_MOUNT, Mount
-from glossator.core.book.sources import SourceSummary
 from glossator.core.errors import (
     IndexCorrupted,
     IndexMismatch,
@@ -26,77 +21,13 @@ from glossator.core.errors import (
 from glossator.core.files import file_lock, storage_errors, sync, sync_tree, write_atomically
 from glossator.core.types import Chunk, Document, Embedding
 from glossator.store.index.documents import DocumentStore, write_documents
+from glossator.store.index.manifest import Manifest, SourceRecord, parse_manifest, read_manifest
 from glossator.store.index.qdrant_index import QdrantEdgeIndex, QdrantEdgeWriter
 
-FORMAT = 2
 _BYTES_PER_CHUNK = 32_000
 _MIN_FREE_BYTES = 48_000_000
 """Free space that a build needs: writing a shard to a full disk would kill the process."""
 _BATCH_SIZE = 512
-
-
-@dataclass(frozen=True, slots=True)
-class SourceRecord:
-    """One ingested source: its folder or file, how it was read, and its documents' hashes.
-
-    `base_url`, `chosen_layout` and `chosen_name` are as the user gave them, for the next ingest; None: not given.
-    """
-
-    root: str
-    layout: str
-    base_url: str | None
-    documents: dict[str, str]
-    name: str = ""
-    mount: Mount = DEFAULT_MOUNT
-    chosen_layout: str | None = None
-    chosen_name: str | None = None
-    questions: tuple[str, ...] = ()
-    """Questions that it answers, from its own golden file."""
-
-    @property
-    def summary(self) -> SourceSummary:
-        """The source as lists show it."""
-        return SourceSummary(
-            self.name or Path(self.root).name,
-            self.root,
-            self.layout,
-            self.mount.base_url or self.base_url or self.mount.path,
-            len(self.documents),
-            os.path.exists(self.root),  # noqa: PTH110 - false also where nothing may be looked up
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class Manifest:
-    """What a generation contains and how it was made."""
-
-    generation: int
-    format: int
-    fingerprint: str
-    chunker: int
-    corpus_hash: str
-    dimension: int
-    chunks: int
-    created_at: str
-    sources: tuple[SourceRecord, ...]
-
-    @property
-    def documents(self) -> int:
-        return sum(len(source.documents) for source in self.sources)
-
-    @property
-    def inputs(self) -> tuple[int, str, int, str]:
-        """What the index was made from; an ingest with the same inputs has nothing to do."""
-        return (self.format, self.fingerprint, self.chunker, self.corpus_hash)
-
-    @property
-    def name(self) -> str:
-        """The name of the book: those of its sources."""
-        return ", ".join(dict.fromkeys(source.name for source in self.sources if source.name))
-
-    @property
-    def mounts(self) -> tuple[Mount, ...]:
-        return tuple(source.mount for source in self.sources)
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +69,7 @@ class Generations:
     def manifest(self) -> Manifest | None:
         """The manifest of the current generation, also of one that another version built; None before the first."""
         number = self.current()
-        return None if number is None else _parse_manifest(self._folder(number))
+        return None if number is None else parse_manifest(self._folder(number))
 
     def latest_manifest(self) -> Manifest | None:
         """The manifest of the current generation, for the next ingest; None if it is missing or unreadable."""
@@ -157,7 +88,7 @@ class Generations:
         """That of the embedding model that made the current generation; empty if there is none to read."""
         with suppress(IndexUnavailable):
             number = self.current()
-            return _read_manifest(self._folder(number)).fingerprint if number is not None else ""
+            return read_manifest(self._folder(number)).fingerprint if number is not None else ""
         return ""
 
     def next_number(self) -> int:
@@ -204,7 +135,7 @@ class Generations:
         raise IndexCorrupted("The index was replaced several times while it was being opened.", "Try again.")
 
     def _open(self, number: int, fingerprint: str) -> Generation:
-        manifest = _read_manifest(self._folder(number))
+        manifest = read_manifest(self._folder(number))
         if manifest.fingerprint != fingerprint:
             raise IndexMismatch(
                 f"The index was built with {manifest.fingerprint}, but {fingerprint} is configured.",
@@ -328,38 +259,6 @@ class Generations:
                     f"The disk of {self.root} is nearly full ({free / 1e6:.0f} MB free).",
                     "Free disk space and retry.",
                 )
-
-
-def timestamp() -> str:
-    """The current time in UTC, as stored in manifests and receipts."""
-    return datetime.now(UTC).isoformat(timespec="seconds")
-
-
-def _read_manifest(folder: Path) -> Manifest:
-    manifest = _parse_manifest(folder)
-    if manifest.format != FORMAT:
-        raise IndexMismatch("The index was built by another version of Glossator.", "Run `glossator ingest` again.")
-    return manifest
-
-
-def _parse_manifest(folder: Path) -> Manifest:
-    try:
-        values = json.loads((folder / "manifest.json").read_text("utf-8"))
-        sources = tuple(_source_record(source) for source in values["sources"])
-        return Manifest(**_known(Manifest, values) | {"sources": sources})
-    except (OSError, ValueError, TypeError, KeyError, AttributeError):
-        raise IndexCorrupted(f"The index in {folder} is incomplete.", "Run `glossator ingest` again.") from None
-
-
-def _source_record(values: dict[str, Any]) -> SourceRecord:
-    """A source of this or another version: what that version did not know has its default."""
-    mount = {"mount": Mount(**values["mount"])} if "mount" in values else {}
-    return SourceRecord(**_known(SourceRecord, values) | mount)
-
-
-def _known(kind: type[Manifest | SourceRecord], values: dict[str, Any]) -> dict[str, Any]:
-    known = {field.name: values[field.name] for field in fields(kind) if field.name in values}
-    return {name: tuple(value) if isinstance(value, list) else value for name, value in known.items()}
 
 
 @contextmanager
