@@ -50,6 +50,21 @@ def test_export_as_markdown(tides_book: Book, tides_data: Path) -> None:
     assert not exported.out.endswith("\n\n")
 
 
+def test_feedback_lists_ratings(tides_book: Book, tides_data: Path) -> None:
+    assert run("feedback", "--data-dir", tides_data).out == "No feedback.\n"
+    for session, rating in (("tides", "up"), ("bread", "down")):
+        answer = tides_book.ask(SPRING_TIDES, session_id=session)
+        tides_book.feedback(answer.receipt_id, rating, "wrong", "It is\x1b[31m not so.")
+    listed = run("feedback", "--data-dir", tides_data)
+    assert (listed.code, listed.err, listed.out.count(SPRING_TIDES)) == (0, "", 2)
+    assert listed.out.index("down") < listed.out.index("up")
+    assert "wrong: It is" in listed.out
+    assert "\x1b" not in listed.out
+    (latest,) = json.loads(run("feedback", "--limit", "1", "--data-dir", tides_data, "--json").out)
+    assert (latest["rating"], latest["question"], latest["session"]) == ("down", SPRING_TIDES, "bread")
+    assert latest["created_at"].endswith("+00:00")
+
+
 def test_ask_with_a_selection_adds_the_answer_to_a_conversation(tides_data: Path) -> None:
     text = b"Neap tides occur at the first and third quarter of the Moon."
     asked = ("ask", "When do neap tides occur?", "--selection", "-", "--session", "tides")

@@ -66,14 +66,21 @@ def question_too_long(data: Path, *_: object) -> CannedResponse:
     return record_response(data, {"query": 32_001 * "x"})
 
 
+def invalid_request(data: Path, *_: object) -> CannedResponse:
+    return record_response(data, REQUEST_BODY | {"filters": {"unknown": 1}})
+
+
 ERRORS: dict[str, tuple[int, str, Callable[..., CannedResponse]]] = {
     "missing key": (401, "unauthorized", missing_key),
-    "body too large": (413, "large", body_too_large),
     "rate limited": (429, "busy", rate_limited),
     "internal error": (500, "failed", internal_error),
     "no index": (503, "unavailable", no_index),
     "timed out": (504, "slow", timed_out),
+}
+FINAL_ERRORS: dict[str, tuple[int, str, Callable[..., CannedResponse]]] = {
+    "body too large": (413, "large", body_too_large),
     "question too long": (400, "large", question_too_long),
+    "invalid request": (400, "refused", invalid_request),
 }
 
 
@@ -92,6 +99,20 @@ def test_an_error_is_explained_and_can_be_retried(
     page.clock.fast_forward(3_600_000)
     retry(page, turn)
     assert proxy.bodies == [REQUEST_BODY, REQUEST_BODY]
+
+
+@pytest.mark.parametrize("name", FINAL_ERRORS)
+def test_a_request_that_would_fail_again_offers_no_retry(
+    page: Page, proxy: FaultyProxy, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    status, kind, record = FINAL_ERRORS[name]
+    reply = record(data, tmp_path, monkeypatch)
+    assert reply.status == status
+    proxy.replies = [reply]
+    turn = ask(open_chat(page), QUESTION)
+    expect_error(page, turn, kind)
+    expect(error_box(turn).get_by_role("button")).to_have_count(0)
+    expect_complete(page, ask(page, QUESTION))
 
 
 @pytest.mark.parametrize("name", ["rate limited", "no index"])

@@ -53,9 +53,11 @@ def test_conversation_survives_reload_and_navigation(page: Page) -> None:
 def test_answer_from_a_selection_is_restored_without_bare_numbers(page: Page) -> None:
     choose_convex_paragraph(page)
     ask(page, "What does convex hull mean?")
+    quoted = messages(page).locator("blockquote.quote").inner_text()
     page.reload()
     expect(answers(page)).to_contain_text("rubber band")
     expect(answers(page)).not_to_contain_text("[1]")
+    expect(messages(page).locator("blockquote.quote")).to_have_text(quoted)
 
 
 def test_closed_panel_stays_closed_and_phones_start_closed(open_page: OpenPage) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -30,6 +30,7 @@ from glossator.core.types import Passage
 from glossator.pipeline.receipts import make_receipt
 from glossator.store.records.queries import find_session
 from glossator.store.records.record_store import RecordStore
+from glossator.store.records.schema import json_type
 
 DAY, MONTHS = timedelta(hours=24), timedelta(days=90)
 
@@ -113,6 +114,24 @@ async def count_rows(records: RecordStore, *tables: str) -> tuple[int, ...]:
         return tuple(db.execute(each).scalar_one() for each in counts)
 
     return await records.database.read(read)
+
+
+async def read_rows(records: RecordStore, query: str) -> Sequence[sa.Row[Any]]:
+    """Rows as another program would read them; `sources` and `metadata` are JSON."""
+    typed = sa.text(query).columns(*(sa.column(name, json_type) for name in ("sources", "metadata") if name in query))
+    return await records.database.read(lambda db: db.execute(typed).all())
+
+
+def contract_source(citation: Citation) -> dict[str, Any]:
+    """A citation as the chat contract defines it."""
+    return {
+        "source_url": citation.url,
+        "title": citation.title,
+        "section": citation.section,
+        "chunk_position": citation.position,
+        "similarity_score": citation.score,
+        "snippet": citation.snippet or citation.quote,
+    }
 
 
 async def execute(records: RecordStore, statement: sa.Executable, values: Any = None) -> None:

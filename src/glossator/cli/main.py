@@ -22,7 +22,7 @@ import click
 from glossator import __version__
 from glossator.cli.common import Command, build_engine, common_options, print_json, run
 from glossator.cli.keys import keys
-from glossator.cli.records import db, sessions
+from glossator.cli.records import db, feedback, sessions
 from glossator.cli.sources import sources
 from glossator.core.book.sources import Layout, SourceOptions
 from glossator.core.errors import GlossatorError, QuestionError
@@ -295,6 +295,7 @@ def _read(name: str) -> str:
 
 
 cli.add_command(sessions)
+cli.add_command(feedback)
 cli.add_command(db)
 cli.add_command(keys)
 cli.add_command(sources)

@@ -89,6 +89,21 @@ def _of_session(session_id: str, user: str | None, data_dir: Path | None, work: 
     return key.name, run(engine, work(engine, key))
 
 
+@click.command()
+@click.option("--limit", default=20, show_default=True, type=click.IntRange(1, 10_000), help="Maximum number.")
+@common_options
+def feedback(limit: int, data_dir: Path | None, as_json: bool) -> None:
+    """List readers' feedback, most recent first."""
+    from glossator.cli import terminal
+
+    engine = build_engine(data_dir)
+    found = run(engine, engine.records.feedback(limit))
+    if as_json:
+        print_json([asdict(each) | {"created_at": each.created_at.isoformat()} for each in found])
+    else:
+        terminal.show_feedback(found)
+
+
 @click.group()
 def db() -> None:
     """Database of conversations and receipts."""

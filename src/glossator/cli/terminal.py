@@ -25,7 +25,7 @@ from glossator.core.types import IngestReport, Passage
 
 if TYPE_CHECKING:
     from glossator.cli.doctor import DoctorFinding
-    from glossator.core.conversations import Session
+    from glossator.core.conversations import Feedback, Session
     from glossator.evaluate.golden import GoldenOutcome, GoldenSummary
 
 _MAX_QUOTATION_LENGTH = 300
@@ -227,6 +227,18 @@ def show_sessions(sessions: Sequence[Session]) -> None:
         when = f"{session.last_active:%Y-%m-%d %H:%M} UTC"
         table.add_row(sanitized(session.key.name), session.state, str(session.message_count), when)
     console.print(table)
+
+
+def show_feedback(feedback: Sequence[Feedback]) -> None:
+    """Print readers' feedback, most recent first."""
+    if not feedback:
+        console.print("No feedback.")
+    for each in feedback:
+        comment = ": ".join(part for part in (each.reason, each.text) if part)
+        when = f"{each.created_at:%Y-%m-%d %H:%M} UTC  "
+        console.print(Text.assemble((f"{each.rating:<5}", "bold"), when, sanitized(each.question)))
+        if comment:
+            console.print(Text(f"     {sanitized(comment)}"))
 
 
 def _breadcrumbs(*names: str) -> str:

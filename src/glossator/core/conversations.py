@@ -76,7 +76,18 @@ class Exchange:
     timestamp: datetime
     question: str
     answer: Answer
+    selection: str | None = None
     in_context: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class ResponseMetadata:
+    """What the chat contract stores with each exchange."""
+
+    request_id: str
+    query_time_ms: float
+    retrieval_count: int
+    low_confidence: bool
 
 
 @dataclass(frozen=True, slots=True)

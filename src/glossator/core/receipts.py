@@ -6,7 +6,8 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from glossator.core.answers import Answer, Policy, Status, Verdict
-from glossator.core.types import Passage
+from glossator.core.thresholds import is_low_confidence
+from glossator.core.types import Passage, best_score
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +50,11 @@ class AnswerWithReceipt:
     @property
     def answer(self) -> Answer:
         return self.receipt.answer
+
+    @property
+    def low_confidence(self) -> bool:
+        """Whether the best passage found is only a weak match."""
+        return is_low_confidence(best_score(self.passages))
 
     def with_answer(self, answer: Answer) -> AnswerWithReceipt:
         """A copy with another version of the answer."""

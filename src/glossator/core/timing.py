@@ -1,4 +1,4 @@
-"""Measures how long each stage of an answer takes, and opens a tracing span for it."""
+"""The id of the current request, and how long each stage of its answer takes, with a tracing span for it."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
 
+current_request_id: ContextVar[str] = ContextVar("request_id", default="")
+"""The id of the request that is being served, for log lines and stored exchanges."""
 StageTimes = dict[str, float]
 """Seconds by stage."""
 _times: ContextVar[StageTimes | None] = ContextVar("times", default=None)

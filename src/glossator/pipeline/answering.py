@@ -79,13 +79,9 @@ def _cache_key(
 
 async def _with_stored_receipt(engine: Engine, result: AnswerWithReceipt) -> AnswerWithReceipt:
     """Store the receipt; if that fails, the answer is returned without a receipt id."""
-    receipt_id = result.receipt.receipt_id
-    if result.answer.cached and engine.cache.has_stored_receipt(receipt_id):
-        return result
     try:
         with stage("records"):
             await engine.records.store_receipt(result.receipt)
-        engine.cache.add_stored_receipt(receipt_id)
     except RecordsError:
         return result.with_answer(replace(result.answer, receipt_id=""))
     return result

@@ -5,13 +5,15 @@ from __future__ import annotations
 import asyncio
 import logging
 import random
-from collections.abc import AsyncIterator
+import time
+import uuid
+from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager, suppress
 from dataclasses import asdict, replace
 from typing import Any
 
 from glossator.core.answers import Delta, Mode
-from glossator.core.conversations import Exchange, History, Session, SessionKey, Turn
+from glossator.core.conversations import CleanupResult, Exchange, History, ResponseMetadata, Session, SessionKey, Turn
 from glossator.core.errors import (
     ConversationChanged,
     DatabaseUnavailable,
@@ -23,7 +25,7 @@ from glossator.core.ports import Drafter
 from glossator.core.question import Past, Question
 from glossator.core.receipts import AnswerWithReceipt, Receipt
 from glossator.core.text.marks import strip_marks
-from glossator.core.timing import stage
+from glossator.core.timing import current_request_id, stage
 from glossator.core.types import Passage
 from glossator.pipeline import answering
 from glossator.pipeline.answering import AnswerIterator
@@ -31,12 +33,15 @@ from glossator.pipeline.wiring import Engine
 
 CLEAN_UP_INTERVAL = 600.0
 """Seconds between two clean-ups by one process, with 20 % jitter."""
+EVICTION_INTERVAL = 5.0
+"""Seconds until an answer that another process deleted is evicted from this one's cache, with 20 % jitter."""
 _PAGE_SIZE = 100
 _log = logging.getLogger(__name__)
 
 
 async def converse(engine: Engine, question: Question, drafter: Drafter | None = None) -> AnswerIterator:
     """One turn of the question's session, as it is written; the answer is stored before the last piece is sent."""
+    started = time.perf_counter()
     async with _turn(engine, question) as turn:
         if turn and turn.duplicate_of:
             answer = turn.duplicate_of[0].answer
@@ -46,7 +51,7 @@ async def converse(engine: Engine, question: Question, drafter: Drafter | None =
             return
         in_context = replace(question, past=_past(turn))
         async for piece in answering.answer_question(engine, in_context, drafter):
-            yield piece if isinstance(piece, Delta) else await _store(engine, question, turn, piece)
+            yield piece if isinstance(piece, Delta) else await _store(engine, question, turn, piece, started)
 
 
 async def _find_passages_again(engine: Engine, question: Question, receipt: Receipt) -> tuple[Passage, ...]:
@@ -102,30 +107,48 @@ async def _release(engine: Engine, turn: Turn) -> None:
         _log.warning("%s", error.message)
 
 
-async def _store(engine: Engine, question: Question, turn: Turn | None, result: AnswerWithReceipt) -> AnswerWithReceipt:
+async def _store(
+    engine: Engine, question: Question, turn: Turn | None, result: AnswerWithReceipt, started: float
+) -> AnswerWithReceipt:
     """Store the answer; `stored` is true only once it is on disk."""
     answer = replace(result.answer, session_id=_session(question).name)
     if turn is None:
         return result.with_answer(replace(answer, receipt_id=""))
     try:
         with stage("records"):
-            await engine.records.finish_turn(turn, question, result.receipt)
+            await engine.records.finish_turn(turn, question, result.receipt, _metadata(result, started))
     except (DatabaseUnavailable, ConversationChanged) as error:
         _log.warning("%s", error.message)
         return result.with_answer(replace(answer, receipt_id=""))
     return result.with_answer(replace(answer, stored=True))
 
 
+def _metadata(result: AnswerWithReceipt, started: float) -> ResponseMetadata:
+    return ResponseMetadata(
+        request_id=current_request_id.get() or str(uuid.uuid4()),
+        query_time_ms=round(1000 * (time.perf_counter() - started), 3),
+        retrieval_count=len(result.receipt.passages),
+        low_confidence=result.low_confidence,
+    )
+
+
 async def delete(engine: Engine, key: SessionKey) -> None:
-    """Delete a conversation, and clear the answer cache, which may hold its answers."""
+    """Delete a conversation with everything made in it."""
     await engine.records.delete(key)
-    engine.cache.clear()
+    await evict_deleted_answers(engine)
 
 
 async def reset(engine: Engine, key: SessionKey) -> None:
-    """Start a conversation over, and clear the answer cache."""
+    """Start a conversation over; everything made in it is deleted."""
     await engine.records.reset(key)
-    engine.cache.clear()
+    await evict_deleted_answers(engine)
+
+
+async def evict_deleted_answers(engine: Engine) -> None:
+    """Evict cached answers whose receipts are not stored: they were deleted or expired, here or in another process."""
+    if cached := engine.cache.receipt_ids():
+        engine.cache.evict(cached - await engine.records.stored_receipts(cached))
+    await engine.records.finish_deletions()
 
 
 async def full_history(engine: Engine, key: SessionKey) -> tuple[Session, list[Exchange]]:
@@ -153,6 +176,8 @@ def session_to_markdown(session: Session, exchanges: list[Exchange]) -> str:
     for exchange in exchanges:
         lines += [f"## {exchange.timestamp:%Y-%m-%d %H:%M:%S} UTC", ""]
         lines += [f"> {line}" for line in exchange.question.splitlines()]
+        if exchange.selection is not None:
+            lines += ["", "Selected text:", "", *(f"> {line}" for line in exchange.selection.splitlines())]
         lines += ["", exchange.answer.text, ""]
         lines += [
             f"{c.number}. [{_breadcrumbs(c.title, c.section)}](<{c.url}>)" for c in exchange.answer.citations if c.url
@@ -169,11 +194,18 @@ def _json_values(values: dict[str, Any]) -> dict[str, Any]:
     return {name: value.isoformat() if hasattr(value, "isoformat") else value for name, value in values.items()}
 
 
-async def clean_up_periodically(engine: Engine, interval: float = CLEAN_UP_INTERVAL) -> None:
-    """Clean up at intervals until cancelled; a failed clean-up is retried at the next one."""
+async def clean_up(engine: Engine) -> CleanupResult:
+    """Expire conversations and delete old receipts."""
+    result = await engine.records.clean()
+    await evict_deleted_answers(engine)
+    return result
+
+
+async def repeat(work: Callable[[Engine], Coroutine[Any, Any, object]], engine: Engine, interval: float) -> None:
+    """Do something with the records at intervals until cancelled; what fails is retried at the next one."""
     while True:
         try:
-            await engine.records.clean()
+            await work(engine)
         except RecordsError as error:
             _log.warning("%s", error.message)
         await asyncio.sleep(interval * random.uniform(0.8, 1.2))  # noqa: S311 - the jitter is not a secret

@@ -24,7 +24,13 @@ from glossator.core.question import Question
 from glossator.core.settings import Settings, load_settings
 from glossator.core.text.markup import MEDIA_PATH
 from glossator.core.types import Document
-from glossator.pipeline.conversations import clean_up_periodically
+from glossator.pipeline.conversations import (
+    CLEAN_UP_INTERVAL,
+    EVICTION_INTERVAL,
+    clean_up,
+    evict_deleted_answers,
+    repeat,
+)
 from glossator.pipeline.examples import ExampleQuestions
 from glossator.pipeline.wiring import Engine, wire
 from glossator.serve.auth.access import AuthMiddleware, token_routes
@@ -196,10 +202,15 @@ def _routers(server: _Server) -> list[APIRouter]:
 def _lifespan(server: _Server) -> Callable[[FastAPI], AbstractAsyncContextManager[None]]:
     @asynccontextmanager
     async def lifespan(_app: FastAPI) -> AsyncIterator[None]:
-        cleaner = asyncio.create_task(clean_up_periodically(server.engine))
+        engine = server.engine
+        periodic = (
+            asyncio.create_task(repeat(clean_up, engine, CLEAN_UP_INTERVAL)),
+            asyncio.create_task(repeat(evict_deleted_answers, engine, EVICTION_INTERVAL)),
+        )
         yield
-        cleaner.cancel()
-        await asyncio.gather(cleaner, return_exceptions=True)
+        for task in periodic:
+            task.cancel()
+        await asyncio.gather(*periodic, return_exceptions=True)
         await server.streams.close()
         await server.mcp.close()
         for limiter in (server.rate_limiter, server.failed_auth_limiter):

@@ -57,6 +57,21 @@ async def test_users_cannot_end_conversations_of_others(
     assert (await client.get(f"{read}/{session}", headers=bearer(keyed.alice))).status_code == 404
 
 
+async def test_users_cannot_rate_answers_to_others(client: httpx.AsyncClient, keyed: KeyedServer) -> None:
+    session = str(uuid.uuid4())
+    await ask_in_session(client, keyed.alice, "/chat", "Why is balance hard?", session)
+    history = await client.get(f"/history/{session}", params={"details": True}, headers=bearer(keyed.alice))
+    (entry,) = history.json()["entries"]
+    rating = {"receipt_id": entry["metadata"]["receipt_id"], "rating": "down"}
+    for other in (keyed.bob, keyed.write, keyed.admin):
+        for named in ({}, {"session_id": session}):
+            response = await client.post("/feedback", json=rating | named, headers=bearer(other))
+            assert response.status_code == 404
+    assert (await client.post("/feedback", json=rating, headers=bearer(keyed.alice))).status_code == 201
+    listed = (await client.get("/feedback", params={"limit": 1}, headers=bearer(keyed.admin))).json()["feedback"]
+    assert [(each["receipt_id"], each["rating"]) for each in listed] == [(rating["receipt_id"], "down")]
+
+
 async def test_keys_without_a_user_share_their_conversations(client: httpx.AsyncClient, keyed: KeyedServer) -> None:
     session = str(uuid.uuid4())
     await ask_in_session(client, keyed.write, "/agent/chat", QUESTION, session)

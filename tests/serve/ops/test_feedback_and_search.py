@@ -52,6 +52,20 @@ async def test_feedback_is_stored_and_counted(server: tuple[httpx.AsyncClient, E
     assert fields == ("down", "wrong", "It is not “so”.", QUESTION)
 
 
+async def test_feedback_is_listed(private_data: Path) -> None:
+    async with open_server(private_data) as (client, _):
+        receipt_id = await new_receipt(client)
+        for text in ("first", "second"):
+            given = {"receipt_id": receipt_id, "rating": "down", "reason": "wrong", "text": text}
+            assert (await client.post("/feedback", json=given)).status_code == 201
+        listed = (await client.get("/feedback")).json()["feedback"]
+        assert [each["text"] for each in listed[:2]] == ["second", "first"]
+        assert (listed[0]["receipt_id"], listed[0]["question"], listed[0]["rating"]) == (receipt_id, QUESTION, "down")
+        assert len((await client.get("/feedback", params={"limit": 1})).json()["feedback"]) == 1
+        for limit in ("0", "1001", "x"):
+            assert (await client.get("/feedback", params={"limit": limit})).status_code == 400
+
+
 async def test_later_feedback_in_a_session_replaces_earlier(private_data: Path) -> None:
     async with open_server(private_data) as (client, engine):
         session = {"session_id": str(uuid.uuid4())}

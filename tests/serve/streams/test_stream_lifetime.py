@@ -54,6 +54,23 @@ async def test_answer_continues_after_a_disconnect(server: StreamServer, model: 
     assert model.disconnects == 0
 
 
+@each_session_endpoint
+async def test_deleted_answer_cannot_be_resumed_from_memory(server: StreamServer, model: LlmServer, path: str) -> None:
+    session, pacer = new_id(), script(model)
+    pacer.allowed = 1
+    client = await (await server.connect(path, ENDPOINTS[path](session)).until_deltas(1)).disconnect()
+    pacer.allowed = ALL
+    await server.wait_for_history(session)
+    response = await server.client.delete(f"/agent/session/{session}")
+    assert response.status_code == 204
+    script(model, SENTENCES[-1]).allowed = ALL
+    before = len(model.requests)
+    resumed = await server.connect(path, ENDPOINTS[path](session), client.last_id).read_all()
+    assert len(model.requests) > before
+    assert resumed.events[-1].name == "error"
+    assert SENTENCES[1] not in resumed.raw
+
+
 @each_endpoint
 async def test_answer_without_clients_is_cancelled(server: StreamServer, model: LlmServer, path: str) -> None:
     server.limit(reconnect_seconds=0.05)

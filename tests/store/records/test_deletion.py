@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from glossator.core.conversations import Rating, SessionKey, SessionState
+from glossator.core.conversations import Rating, SessionKey, SessionState, session_key
 from glossator.core.errors import ConversationChanged, ReceiptNotFound, SessionNotFound
 from glossator.core.question import Question
 from glossator.core.types import Filters
@@ -75,6 +75,32 @@ async def test_receipt_shared_by_two_sessions_stays_for_the_other(
         await records.receipt(theirs)
 
 
+async def expire(records: RecordStore, _key: SessionKey) -> None:
+    await records.clean(later(hours=25))
+
+
+@pytest.mark.parametrize("remove", [RecordStore.delete, RecordStore.reset, expire])
+async def test_receipt_given_outside_conversations_stays(
+    records: RecordStore, remove: Callable[[RecordStore, SessionKey], Awaitable[None]]
+) -> None:
+    receipt_id = await fill(records)
+    await records.store_receipt(sample_receipt())
+    await remove(records, KEY)
+    assert (await records.receipt(receipt_id)).question == QUESTION
+    assert await count_rows(records, "conversations", "turns", "feedback") == (0, 0, 0)
+
+
+@pytest.mark.parametrize("remove", [RecordStore.delete, RecordStore.reset, expire])
+async def test_feedback_that_names_no_conversation_is_removed_with_its_own(
+    records: RecordStore, remove: Callable[[RecordStore, SessionKey], Awaitable[None]]
+) -> None:
+    receipt_id = (await add_exchange(records)).answer.receipt_id
+    await add_exchange(records, session_key("theirs", "bob"))
+    await records.add_feedback(receipt_id, Rating.DOWN, text="It is not so.")
+    await remove(records, KEY)
+    assert await count_rows(records, "feedback") == (0,)
+
+
 @pytest.mark.parametrize("remove", [RecordStore.delete, RecordStore.reset])
 async def test_turn_in_progress_is_not_stored_after_removal(
     records: RecordStore, remove: Callable[[RecordStore, SessionKey], Awaitable[None]]
@@ -110,19 +136,15 @@ def words_in_files(words: list[bytes], folder: Path) -> set[bytes]:
     return {word for word in words for written in files if word in written}
 
 
-async def expire(records: RecordStore, _key: SessionKey) -> None:
-    await records.clean(later(hours=25))
-
-
 @pytest.mark.parametrize("backend", ["sqlite"], indirect=True)
 @pytest.mark.parametrize("remove", [RecordStore.delete, RecordStore.reset, expire])
 async def test_deleted_text_leaves_no_bytes_in_the_files(
     open_records: OpenStore, tmp_path: Path, remove: Callable[[RecordStore, SessionKey], Awaitable[None]]
 ) -> None:
     records, reader = await open_records(), await open_records()
-    words = [b"quagga", b"thylacine", b"dodo", b"moa", b"aurochs", b"tarpan"]
-    question, text, quote, reason, chapter, key = (word.decode() * 300 for word in words)
-    request = Question(question, filters=Filters(chapter=chapter))
+    words = [b"quagga", b"thylacine", b"dodo", b"moa", b"aurochs", b"tarpan", b"huia"]
+    question, text, quote, reason, chapter, key, selection = (word.decode() * 300 for word in words)
+    request = Question(question, selection, filters=Filters(chapter=chapter))
     expected = sample_receipt(question, text, quote)
     await records.finish_turn(await records.begin_turn(KEY, request, key[:250]), request, expected)
     await records.add_feedback(expected.receipt_id, Rating.DOWN, reason, key=KEY)
@@ -132,7 +154,10 @@ async def test_deleted_text_leaves_no_bytes_in_the_files(
     assert words_in_files(words, tmp_path) == set()
 
 
-async def test_text_still_read_by_another_process_is_removed_by_the_next_cleanup(tmp_path: Path) -> None:
+@pytest.mark.parametrize("retry", [RecordStore.clean, RecordStore.finish_deletions])
+async def test_text_still_read_by_another_process_is_removed_later(
+    tmp_path: Path, retry: Callable[[RecordStore], Awaitable[None]]
+) -> None:
     records = RecordStore(Database(database_url("", tmp_path)))
     await add_exchange(records, question="quagga")
     reader = sqlite3.connect(tmp_path / "records.sqlite", isolation_level=None)
@@ -141,6 +166,6 @@ async def test_text_still_read_by_another_process_is_removed_by_the_next_cleanup
     await records.delete(KEY)
     reader.execute("COMMIT")
     reader.close()
-    await records.clean()
+    await retry(records)
     assert words_in_files([b"quagga"], tmp_path) == set()
     await records.close()

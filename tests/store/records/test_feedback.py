@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from glossator.core.conversations import Rating
+from glossator.core.conversations import Rating, session_key
 from glossator.core.errors import ReceiptNotFound
 from glossator.store.records.record_store import RecordStore
 from record_helpers import KEY, OTHER_KEY, QUESTION, UNUSUAL_TEXT, add_exchange, sample_receipt
@@ -43,6 +43,28 @@ async def test_feedback_on_an_unknown_answer_is_rejected(records: RecordStore, n
         with pytest.raises(ReceiptNotFound):
             await records.add_feedback(name, Rating.UP, key=key)
     assert await records.feedback() == []
+
+
+@pytest.mark.parametrize("user", [None, "eve"])
+async def test_feedback_on_an_answer_to_another_user_is_rejected(records: RecordStore, user: str | None) -> None:
+    receipt_id = (await add_exchange(records, session_key("tides", "ada"))).answer.receipt_id
+    with pytest.raises(ReceiptNotFound) as refused:
+        await records.add_feedback(receipt_id, Rating.UP, user_id=user)
+    with pytest.raises(ReceiptNotFound) as unknown:
+        await records.add_feedback("unknown", Rating.UP, user_id=user)
+    assert str(refused.value).replace(receipt_id, "unknown") == str(unknown.value)
+    assert await records.feedback() == []
+    await records.add_feedback(receipt_id, Rating.UP, user_id="ada")
+    assert [each.session for each in await records.feedback()] == ["tides"]
+
+
+async def test_answers_outside_conversations_are_rated_by_callers_without_a_user(records: RecordStore) -> None:
+    await records.store_receipt(sample_receipt())
+    receipt_id = sample_receipt().receipt_id
+    with pytest.raises(ReceiptNotFound):
+        await records.add_feedback(receipt_id, Rating.UP, user_id="ada")
+    await records.add_feedback(receipt_id, Rating.DOWN)
+    assert [each.rating for each in await records.feedback()] == [Rating.DOWN]
 
 
 async def test_feedback_on_an_answer_of_another_conversation_is_rejected(records: RecordStore) -> None:

@@ -9,19 +9,24 @@ import subprocess
 import sys
 import uuid
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import sqlalchemy as sa
+from pydantic import TypeAdapter
 
 from commands import run
-from glossator.core.conversations import session_key
+from glossator.core.answers import Answer
+from glossator.core.conversations import Rating, session_key
 from glossator.core.errors import DatabaseUnavailable, RecordsError, SettingsError
+from glossator.core.receipts import Receipt
 from glossator.store.records import schema
 from glossator.store.records.database import HEAD, Database, _alembic_config, database_url
 from glossator.store.records.record_store import RecordStore
 from paths import TESTS
 from postgres import Postgres
+from record_helpers import KEY, QUESTION, add_exchange, contract_source, read_rows, sample_receipt
 from writers import exchange
 
 pytestmark = pytest.mark.slow
@@ -54,7 +59,8 @@ SOURCE = {
     "similarity_score": 0.87,
     "snippet": "The Jacobian maps joint velocities to end-effector velocities.",
 }
-REVISIONS = ["0001", "0002"]
+_POSTGRES_INDEX = "SELECT indexdef FROM pg_indexes WHERE indexname = "
+REVISIONS = ["0001", "0002", "0003"]
 
 
 @pytest.fixture(params=["sqlite", "postgres"])
@@ -76,6 +82,24 @@ def insert_old_exchanges(db: sa.Connection) -> None:
     for query in ("What is it?", "And why?"):
         values = {"id": identity, "query": query, "sources": json.dumps([SOURCE])}
         db.execute(sa.text(row.format(json_value)), values)
+
+
+def insert_second_revision_rows(db: sa.Connection, in_conversation: list[Receipt], loose: list[Receipt]) -> None:
+    """Insert receipts, and a conversation with some of them, as the second revision stores them."""
+    tables = sa.MetaData()
+    for name in ("sessions", "receipts", "conversations"):
+        sa.Table(name, tables, autoload_with=db)
+    receipts, conversations = tables.tables["receipts"], tables.tables["conversations"]
+    identity = KEY.session_id if db.dialect.name == "postgresql" else KEY.session_id.hex
+    db.execute(sa.insert(tables.tables["sessions"]).values(session_id=identity, name=KEY.name, message_count=2))
+    for receipt in (*in_conversation, *loose):
+        body = TypeAdapter(Receipt).dump_python(receipt, mode="json")
+        db.execute(sa.insert(receipts).values(receipt_id=receipt.receipt_id, body=body))
+    for receipt in in_conversation:
+        fields = TypeAdapter(Answer).dump_python(receipt.answer, mode="json")
+        row = {"query": receipt.question, "response": fields.pop("text"), "sources": fields.pop("citations")}
+        row |= {"session_id": identity, "metadata": fields | {"request": "f"}, "receipt_id": receipt.receipt_id}
+        db.execute(sa.insert(conversations).values(row))
 
 
 def columns(db: sa.Connection) -> dict[str, set[str]]:
@@ -107,9 +131,8 @@ async def test_migrations_create_exactly_the_tables_of_the_schema(database: Data
     await database.close()
 
 
-@pytest.mark.parametrize("start", REVISIONS[:-1])
-async def test_upgrade_from_every_earlier_revision_keeps_data(database: Database, start: str) -> None:
-    await database.upgrade(start)
+async def test_upgrade_from_the_first_revision_keeps_data(database: Database) -> None:
+    await database.upgrade("0001")
     await database._writer.run(insert_old_exchanges)
     records = RecordStore(database)
     history = await records.history(session_key(str(SESSION_ID)))
@@ -123,6 +146,37 @@ async def test_upgrade_from_every_earlier_revision_keeps_data(database: Database
     await records.close()
 
 
+async def test_upgrade_from_the_second_revision_keeps_answers_and_receipts(database: Database) -> None:
+    await database.upgrade("0002")
+    shared, loose = sample_receipt(), sample_receipt("Why?")
+    await database._writer.run(lambda db: insert_second_revision_rows(db, [shared], [loose]))
+    assert await database.upgrade() == "0002"
+    records = RecordStore(database)
+    (stored,) = (await records.history(KEY)).exchanges
+    assert stored.answer == replace(shared.answer, session_id=KEY.name, stored=True)
+    assert (stored.question, stored.selection) == (QUESTION, None)
+    (row,) = await read_rows(records, "SELECT sources, metadata FROM conversations")
+    assert row.sources == [contract_source(shared.answer.citations[0])]
+    assert row.metadata["citations"][1]["quote"] == "They have the largest range."
+    await records.delete(KEY)
+    assert await records.stored_receipts([shared.receipt_id, loose.receipt_id]) == {loose.receipt_id}
+    await records.add_feedback(loose.receipt_id, Rating.UP)
+    await records.close()
+
+
+@pytest.mark.parametrize("start", REVISIONS)
+async def test_index_of_times_is_descending(database: Database, start: str) -> None:
+    await database.upgrade(start)
+    await database.upgrade()
+
+    def definition(db: sa.Connection) -> str:
+        source = "SELECT sql FROM sqlite_master WHERE name = " if database.is_sqlite else _POSTGRES_INDEX
+        return str(db.execute(sa.text(f"{source}'idx_conversations_timestamp'")).scalar_one())
+
+    assert "timestamp desc" in (await database.read(definition)).lower().replace('"', "")
+    await database.close()
+
+
 async def test_downgrade_and_upgrade_keeps_conversations(database: Database) -> None:
     records = RecordStore(database)
     for question in ("One?", "Two?"):
@@ -134,6 +188,15 @@ async def test_downgrade_and_upgrade_keeps_conversations(database: Database) -> 
     history = await records.history(session_key("kept"))
     assert [e.question for e in history.exchanges] == before
     assert history.exchanges[0].answer.citations
+    await records.close()
+
+
+async def test_downgrade_by_one_revision_keeps_answers(database: Database) -> None:
+    records = RecordStore(database)
+    stored = await add_exchange(records)
+    await database.upgrade("0002")
+    await database.upgrade()
+    assert (await records.history(KEY)).exchanges == (stored,)
     await records.close()
 
 

@@ -42,7 +42,7 @@ WRITE_REQUESTS = [
     ("POST", "/feedback"),
     ("POST", "/widget/token"),
 ]
-ADMIN_REQUESTS = [("GET", "/metrics")]
+ADMIN_REQUESTS = [("GET", "/metrics"), ("GET", "/feedback")]
 
 
 @dataclass(frozen=True)

@@ -99,7 +99,7 @@ def _is_page(scope: AsgiScope) -> bool:
 
 
 def _required_scope(method: str, path: str) -> Scope:
-    if path in _ADMIN_PATHS:
+    if path in _ADMIN_PATHS or (method, path) == ("GET", "/feedback"):
         return Scope.ADMIN
     writes = method in ("DELETE", "PUT", "PATCH") or path in _WRITE_PATHS or path.endswith("/reset")
     return Scope.WRITE if writes else Scope.READ

@@ -13,7 +13,7 @@ from pydantic import UUID4, AfterValidator, BaseModel, Field
 from starlette.responses import Response
 
 from glossator.core.answers import SNIPPET_LENGTH, UNAVAILABLE_NOTICE, Answer, Mode
-from glossator.core.conversations import SessionKey
+from glossator.core.conversations import Exchange, SessionKey
 from glossator.core.question import Question
 from glossator.core.receipts import AnswerWithReceipt
 from glossator.core.types import Filters
@@ -234,11 +234,16 @@ def _history_route(router: APIRouter, service: AnswerService) -> None:
                 query=exchange.question,
                 response=exchange.answer.text,
                 sources=_citations(exchange.answer),
-                metadata=stream_metadata(exchange.answer) | {"mode": exchange.answer.mode} if details else None,
+                metadata=_history_metadata(exchange) if details else None,
             )
             for exchange in found.exchanges
         ]
         return ConversationHistoryResponse(session_id=session_id, entries=entries, total_entries=found.total)
+
+
+def _history_metadata(exchange: Exchange) -> dict[str, Any]:
+    answer = exchange.answer
+    return stream_metadata(answer) | {"mode": answer.mode, "selected_text": exchange.selection}
 
 
 def stream_metadata(answer: Answer) -> dict[str, Any]:

@@ -18,8 +18,6 @@ from glossator.core.conversations import SessionKey, session_key
 from glossator.core.question import Question
 from glossator.core.receipts import AnswerWithReceipt
 from glossator.core.text.marks import strip_marks
-from glossator.core.thresholds import is_low_confidence
-from glossator.core.types import best_score
 from glossator.pipeline.answering import AnswerIterator
 from glossator.pipeline.wiring import Engine
 from glossator.serve.doors.base import SESSION_SCOPE_KEY, Door, with_request
@@ -110,7 +108,7 @@ def milliseconds(context: RequestContext, *stages: str) -> float:
 
 def has_low_confidence(result: AnswerWithReceipt) -> bool:
     """Whether the best passage found is only a weak match."""
-    return is_low_confidence(best_score(result.passages))
+    return result.low_confidence
 
 
 def cited_sources(answer: Answer) -> list[Citation]:

@@ -82,6 +82,10 @@ class AnswerStream:
     def finished(self) -> bool:
         return self.result is not None or self.error is not None
 
+    @property
+    def stored(self) -> bool:
+        return self.result is not None and self.result.answer.stored
+
     async def _run(self, pieces: AnswerIterator) -> None:
         try:
             async with aclosing(pieces) as closing:  # type: ignore[type-var]
@@ -123,21 +127,25 @@ class Streams:
         return any(key.startswith(stream_id) for key in self._open)
 
     def subscribe(self, key: str, start: Callable[[], AnswerIterator]) -> AnswerStream:
-        """The answer with this key: in progress, just finished, or started now."""
+        """The answer with this key: in progress, just finished, or started now.
+
+        A stored answer whose clients have left is read from the database again, as it may be deleted there.
+        """
         stream = self._open.get(key)
-        if stream is None:
+        if stream is None or (stream.stored and not stream.subscribers):
             stream = self._open[key] = AnswerStream(start())
         stream.subscribers += 1
         return stream
 
     def unsubscribe(self, key: str, stream: AnswerStream) -> None:
-        """Without subscribers, an answer is cancelled after a while, or at once if too many are orphaned."""
+        """Without subscribers, an answer is dropped after a while; at once if it is stored or too many are orphaned."""
         stream.subscribers -= 1
         if self._open.get(key) is not stream or stream.subscribers:
             return
         stream.disconnects += 1
         orphaned = sum(not other.subscribers and not other.finished for other in self._open.values())
-        seconds = 0.0 if orphaned > self.limits.max_orphaned else self.limits.reconnect_seconds
+        needless = stream.stored or orphaned > self.limits.max_orphaned
+        seconds = 0.0 if needless else self.limits.reconnect_seconds
         eviction = asyncio.create_task(self._evict(key, stream, stream.disconnects, seconds))
         self._evictions.add(eviction)
         eviction.add_done_callback(self._evictions.discard)
@@ -145,7 +153,8 @@ class Streams:
     async def _evict(self, key: str, stream: AnswerStream, disconnects: int, seconds: float) -> None:
         await asyncio.sleep(seconds)
         if not stream.subscribers and stream.disconnects == disconnects:  # otherwise a client reconnected meanwhile
-            self._open.pop(key, None)
+            if self._open.get(key) is stream:
+                del self._open[key]
             await stream.cancel()
 
     async def close(self) -> None:

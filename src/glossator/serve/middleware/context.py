@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 import uuid
 from collections.abc import MutableMapping
-from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,8 +13,6 @@ from starlette.requests import HTTPConnection
 from glossator.core.timing import StageTimes
 from glossator.serve.auth.callers import ANYONE, Caller
 
-current_request_id: ContextVar[str] = ContextVar("request_id", default="")
-"""For log lines, which name the request they belong to."""
 _SCOPE_KEY = "glossator.context"
 
 

@@ -7,8 +7,8 @@ import logging
 from starlette.datastructures import MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from glossator.core.timing import collect_stage_times
-from glossator.serve.middleware.context import RequestContext, current_request_id
+from glossator.core.timing import collect_stage_times, current_request_id
+from glossator.serve.middleware.context import RequestContext
 from glossator.serve.ops.metrics import Metrics
 from glossator.serve.ops.tracing import RequestTracer, no_tracing
 

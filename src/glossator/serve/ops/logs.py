@@ -9,7 +9,7 @@ from typing import Any
 
 from glossator.core.settings import Settings
 from glossator.core.text.characters import dump_json, sanitize
-from glossator.serve.middleware.context import current_request_id
+from glossator.core.timing import current_request_id
 
 _STANDARD_ATTRIBUTES = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "color_message", "taskName"}
 

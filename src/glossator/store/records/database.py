@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 Work = Callable[[sa.Connection], T]
 
-HEAD = "0002"
+HEAD = "0003"
 """The schema revision that this version needs."""
 
 _DRIVERS = {
@@ -87,6 +87,7 @@ class Database:
         self._ready = False
         self._starting = asyncio.Lock()
         self._unavailable_until = 0.0
+        self._checkpoint_due = False
         if self.is_sqlite:
             timeout = self._timings.connect_timeout_seconds
             self._writer: _Engine = _SqliteEngine(url, threads=1, begin="BEGIN IMMEDIATE", timeout=timeout)
@@ -163,9 +164,15 @@ class Database:
             return await self._reader.run(_revision)
 
     async def checkpoint(self) -> None:
-        """Remove deleted text from SQLite's write-ahead log; while it is being read, that is left to the next call."""
+        """Remove deleted text from SQLite's write-ahead log; while it is being read, that is left to a retry."""
         if isinstance(self._writer, _SqliteEngine):
-            await self._writer.in_thread(self._writer.checkpoint)
+            with _database_errors():
+                self._checkpoint_due = not await self._writer.in_thread(self._writer.checkpoint)
+
+    async def retry_checkpoint(self) -> None:
+        """Do what the last checkpoint could not."""
+        if self._checkpoint_due:
+            await self.checkpoint()
 
     async def close(self) -> None:
         """Close all connections."""
@@ -233,10 +240,11 @@ class _SqliteEngine:
         with self._engine.begin() as connection:
             return work(connection)
 
-    def checkpoint(self) -> None:
-        """Move the write-ahead log into the database file and truncate it, unless it is being read."""
+    def checkpoint(self) -> bool:
+        """Move the write-ahead log into the database file and truncate it, unless it is being read; whether it was."""
         with closing(sqlite3.connect(self._path, timeout=0)) as connection:
-            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+            (is_busy, *_) = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+        return not is_busy
 
     async def close(self) -> None:
         """Close all connections once no thread uses them: cancelling a wait does not stop its thread."""

@@ -12,11 +12,25 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql, sqlite
 
-from glossator.core.conversations import MAX_CONTEXT_MESSAGES, Exchange, History, SessionKey, SessionState, Turn
+from glossator.core.conversations import (
+    MAX_CONTEXT_MESSAGES,
+    Exchange,
+    History,
+    ResponseMetadata,
+    SessionKey,
+    SessionState,
+    Turn,
+)
 from glossator.core.errors import ConversationBusy, ConversationChanged, ReceiptNotFound, SessionNotFound
 from glossator.core.question import Question
 from glossator.core.receipts import Receipt
-from glossator.store.records.row_mapping import INACTIVE_AFTER, answer_columns, as_exchange, as_session, receipt_columns
+from glossator.store.records.row_mapping import (
+    INACTIVE_AFTER,
+    as_exchange,
+    as_session,
+    exchange_columns,
+    receipt_columns,
+)
 from glossator.store.records.schema import UtcTime, conversations, feedback, receipts, sessions, turns
 
 RECENT_EXCHANGES = 5
@@ -170,30 +184,49 @@ def find_exchange(db: sa.Connection, key: SessionKey, request: str) -> tuple[Exc
     return (as_exchange(row, key.name), str(row.metadata.get("request", ""))) if row else None
 
 
-def store_exchange(db: sa.Connection, turn: Turn, question: Question, receipt: Receipt) -> Exchange:
+def store_exchange(
+    db: sa.Connection, turn: Turn, question: Question, receipt: Receipt, metadata: ResponseMetadata | None
+) -> Exchange:
     """Store an exchange with its receipt, and end its turn."""
     moment = now()
     db.execute(_COUNT_MESSAGES, {"session": turn.key.session_id, "moment": moment})
     if not dequeue(db, turn.ticket):
         raise _conversation_changed()
     store_receipt(db, receipt)
-    row = answer_columns(receipt.answer, question.fingerprint) | {
+    row = exchange_columns(question, receipt.answer, metadata) | {
         "session_id": turn.key.session_id,
         "timestamp": moment,
         "created_at": moment,
-        "query": question.text,
         "request_key": turn.idempotency_key,
     }
     stored = db.execute(_insert_exchange(db.dialect.name), row).scalar()
     if stored is None:
         raise _conversation_changed()
     shown = replace(receipt.answer, session_id=turn.key.name, stored=True)
-    return Exchange(stored, moment, question.text, shown)
+    return Exchange(stored, moment, question.text, shown, question.selection)
 
 
-def store_receipt(db: sa.Connection, receipt: Receipt) -> None:
-    """Store a receipt, unless it is stored already."""
+def store_receipt(db: sa.Connection, receipt: Receipt, *, standalone: bool = False) -> None:
+    """Store a receipt, unless it is stored already; a standalone one outlives the conversations that share it."""
     db.execute(_insert_receipt(db.dialect.name), receipt_columns(receipt))
+    if standalone:
+        same = receipts.c.receipt_id == receipt.receipt_id
+        db.execute(sa.update(receipts).where(same).values(is_standalone=True))
+
+
+def is_standalone(db: sa.Connection, receipt_id: str) -> bool:
+    """Whether a receipt is stored and was given outside a conversation."""
+    standalone = sa.select(receipts.c.is_standalone).where(receipts.c.receipt_id == receipt_id)
+    return bool(db.execute(standalone).scalar())
+
+
+def stored_receipts(db: sa.Connection, ids: Sequence[str]) -> set[str]:
+    """Those of some receipts that are stored."""
+    found: set[str] = set()
+    for start in range(0, len(ids), _BATCH_SIZE):
+        batch = receipts.c.receipt_id.in_(ids[start : start + _BATCH_SIZE])
+        found.update(db.execute(sa.select(receipts.c.receipt_id).where(batch)).scalars())
+    return found
 
 
 def find_session(db: sa.Connection, key: SessionKey, *, lock: bool = False) -> sa.Row[Any]:
@@ -221,14 +254,15 @@ def read_history(db: sa.Connection, key: SessionKey, limit: int, before: int | N
 
 
 def delete_contents(db: sa.Connection, ids: Sequence[uuid.UUID]) -> None:
-    """Delete everything in some sessions; a receipt that another conversation shares stays."""
+    """Delete everything in some sessions; a receipt stays if it was also given elsewhere."""
     in_sessions = conversations.c.session_id.in_(ids)
     used = sa.select(conversations.c.receipt_id).where(in_sessions, conversations.c.receipt_id.is_not(None)).distinct()
     receipt_ids = db.execute(used).scalars().all()
     for table in (feedback, turns, conversations):
         db.execute(sa.delete(table).where(table.c.session_id.in_(ids)))
     if receipt_ids:
-        db.execute(sa.delete(receipts).where(receipts.c.receipt_id.in_(receipt_ids), ~_IN_CONVERSATION))
+        unused = receipts.c.receipt_id.in_(receipt_ids) & ~_IN_CONVERSATION & ~receipts.c.is_standalone
+        db.execute(sa.delete(receipts).where(unused))
 
 
 def require_answer_in_session(db: sa.Connection, key: SessionKey, receipt_id: str) -> None:
@@ -239,6 +273,21 @@ def require_answer_in_session(db: sa.Connection, key: SessionKey, receipt_id: st
         raise ReceiptNotFound(
             f"This conversation has no answer {receipt_id!r}.", "Use the receipt id of one of its answers."
         )
+
+
+def session_of_own_answer(db: sa.Connection, user_id: str | None, receipt_id: str) -> uuid.UUID | None:
+    """The user's latest conversation with this answer; None for an answer outside conversations, which has no user."""
+    own = (conversations.c.receipt_id == receipt_id) & sessions.c.user_id.is_not_distinct_from(user_id)
+    latest = sa.select(sessions.c.session_id).join(conversations).where(own).order_by(conversations.c.id.desc())
+    session_id = db.execute(latest.limit(1)).scalar()
+    if session_id is None and (user_id is not None or not is_standalone(db, receipt_id)):
+        raise receipt_not_found(receipt_id)
+    return session_id
+
+
+def receipt_not_found(receipt_id: str) -> ReceiptNotFound:
+    """The error for a receipt that does not exist, or belongs to another user."""
+    return ReceiptNotFound(f"There is no receipt {receipt_id!r}.", "Use the receipt id of an answer.")
 
 
 def mark_inactive(db: sa.Connection, moment: datetime) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import uuid
-from collections.abc import Coroutine, Sequence
+from collections.abc import Collection, Coroutine, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -20,6 +20,7 @@ from glossator.core.conversations import (
     Feedback,
     History,
     Rating,
+    ResponseMetadata,
     Session,
     SessionKey,
     SessionState,
@@ -31,7 +32,6 @@ from glossator.core.errors import (
     GlossatorError,
     IdempotencyKeyReused,
     QuestionError,
-    ReceiptNotFound,
 )
 from glossator.core.question import Question
 from glossator.core.receipts import Receipt
@@ -169,10 +169,12 @@ class RecordStore:
             await self.cancel_turn(Turn(key, ticket, ""))
             raise
 
-    async def finish_turn(self, turn: Turn, question: Question, receipt: Receipt) -> Exchange:
+    async def finish_turn(
+        self, turn: Turn, question: Question, receipt: Receipt, metadata: ResponseMetadata | None = None
+    ) -> Exchange:
         """Store the exchange with its receipt, and let the next turn begin."""
         try:
-            return await self.database.write(lambda db: queries.store_exchange(db, turn, question, receipt))
+            return await self.database.write(lambda db: queries.store_exchange(db, turn, question, receipt, metadata))
         except ConversationChanged:
             # A connection lost during a commit leaves open whether the commit succeeded.
             stored = await self.database.read(lambda db: queries.find_exchange(db, turn.key, turn.idempotency_key))
@@ -242,14 +244,18 @@ class RecordStore:
         await self.database.checkpoint()
 
     async def store_receipt(self, receipt: Receipt) -> None:
-        """Store the receipt of an answer that belongs to no conversation."""
-        await self.database.write(lambda db: queries.store_receipt(db, receipt))
+        """Store the receipt of an answer that belongs to no conversation; if it is stored already, this is a read."""
+        if not await self.database.read(lambda db: queries.is_standalone(db, receipt.receipt_id)):
+            await self.database.write(lambda db: queries.store_receipt(db, receipt, standalone=True))
+
+    async def stored_receipts(self, ids: Collection[str]) -> set[str]:
+        """Those of some receipts that are stored."""
+        return await self.database.read(lambda db: queries.stored_receipts(db, sorted(ids)))
 
     async def receipt(self, receipt_id: str) -> Receipt:
         """The receipt with this id."""
-        unknown = ReceiptNotFound(f"There is no receipt {receipt_id!r}.", "Use the receipt id of an answer.")
         if not receipt_id.isalnum() or not receipt_id.isascii():
-            raise unknown
+            raise queries.receipt_not_found(receipt_id)
         wanted = sa.select(receipts.c.body).where(receipts.c.receipt_id == receipt_id)
 
         def read(db: sa.Connection) -> Any:
@@ -257,26 +263,31 @@ class RecordStore:
 
         body = await self.database.read(read)
         if body is None:
-            raise unknown
+            raise queries.receipt_not_found(receipt_id)
         return as_receipt(body, receipt_id)
 
     async def add_feedback(
-        self, receipt_id: str, rating: Rating, reason: str = "", text: str = "", key: SessionKey | None = None
+        self,
+        receipt_id: str,
+        rating: Rating,
+        reason: str = "",
+        text: str = "",
+        key: SessionKey | None = None,
+        user_id: str | None = None,
     ) -> None:
-        """Store a reader's feedback on an answer; it replaces earlier feedback from the same conversation."""
+        """Store a user's feedback on an answer to them; for a named conversation, it replaces earlier feedback."""
         await self.receipt(receipt_id)
         values = {"rating": rating, "reason": validate_text(reason, "reason"), "text": validate_text(text, "text")}
 
         def work(db: sa.Connection) -> None:
-            if key is not None:
+            if key is None:
+                session_id = queries.session_of_own_answer(db, user_id, receipt_id)
+            else:
+                session_id = key.session_id
                 queries.require_answer_in_session(db, key, receipt_id)
-                same = (feedback.c.receipt_id == receipt_id) & (feedback.c.session_id == key.session_id)
+                same = (feedback.c.receipt_id == receipt_id) & (feedback.c.session_id == session_id)
                 db.execute(sa.delete(feedback).where(same))
-            row = values | {
-                "receipt_id": receipt_id,
-                "session_id": key.session_id if key else None,
-                "created_at": now(),
-            }
+            row = values | {"receipt_id": receipt_id, "session_id": session_id, "created_at": now()}
             db.execute(sa.insert(feedback).values(row))
 
         await self.database.write(work)
@@ -309,6 +320,10 @@ class RecordStore:
                 old_receipts += batch
         await self.database.checkpoint()
         return CleanupResult(inactive, expired, old_receipts, forgotten)
+
+    async def finish_deletions(self) -> None:
+        """Remove deleted text that was still being read when it was deleted."""
+        await self.database.retry_checkpoint()
 
     async def close(self) -> None:
         """Stop renewing leases, let cancelled turns leave, and close all connections."""

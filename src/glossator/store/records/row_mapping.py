@@ -3,24 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 from sqlalchemy import Row
 
-from glossator.core.answers import Answer, Citation, Mode
+from glossator.core.answers import SNIPPET_LENGTH, Answer, Citation, Mode
 from glossator.core.conversations import (
     MAX_CONTEXT_MESSAGES,
     ContextMode,
     Exchange,
     Feedback,
     Rating,
+    ResponseMetadata,
     Session,
     SessionKey,
     SessionState,
 )
 from glossator.core.errors import ReceiptNotFound
+from glossator.core.question import Question
 from glossator.core.receipts import Receipt
 from glossator.core.validation import validate_text
 
@@ -30,19 +33,34 @@ UNKNOWN_TIME = datetime(1970, 1, 1, tzinfo=UTC)
 
 _ANSWER = TypeAdapter(Answer)
 _RECEIPT = TypeAdapter(Receipt)
-_NOT_IN_METADATA = ("text", "citations", "session_id", "stored")
+_NOT_IN_METADATA = ("text", "session_id", "stored")
 """Fields of an answer that have columns of their own or follow from the row."""
 
 
-def answer_columns(answer: Answer, fingerprint: str) -> dict[str, Any]:
-    """The columns that hold an answer."""
+def exchange_columns(question: Question, answer: Answer, metadata: ResponseMetadata | None) -> dict[str, Any]:
+    """The columns that hold a question with its answer."""
     fields = _ANSWER.dump_python(answer, mode="json")
     rest = {name: value for name, value in fields.items() if name not in _NOT_IN_METADATA}
+    contract = asdict(metadata) if metadata else {}
     return {
+        "query": question.text,
+        "selected_text": question.selection,
         "response": answer.text,
-        "sources": fields["citations"],
-        "metadata": rest | {"request": fingerprint},
+        "sources": [_contract_source(citation) for citation in answer.citations if citation.url],
+        "metadata": rest | contract | {"request": question.fingerprint},
         "receipt_id": answer.receipt_id or None,
+    }
+
+
+def _contract_source(citation: Citation) -> dict[str, Any]:
+    """A citation as the chat contract defines it, for other programs that read the table."""
+    return {
+        "source_url": citation.url,
+        "title": citation.title,
+        "section": citation.section,
+        "chunk_position": citation.position,
+        "similarity_score": min(1.0, max(0.0, citation.score)),
+        "snippet": (citation.snippet or citation.quote)[:SNIPPET_LENGTH],
     }
 
 
@@ -93,15 +111,15 @@ def as_session(row: Row[Any], now: datetime) -> Session:
 
 def as_exchange(row: Row[Any], name: str, *, in_context: bool = True) -> Exchange:
     """The exchange in a row, with its answer exactly as it was shown."""
-    sources = row.sources if isinstance(row.sources, list) else []
-    fields = {"text": row.response, "citations": sources, "session_id": name, "stored": True}
+    fields = {"text": row.response, "session_id": name, "stored": True}
     try:
         answer = _ANSWER.validate_python((row.metadata or {}) | fields)
     except (ValidationError, TypeError):
-        numbered = enumerate(sources, 1)
+        numbered = enumerate(row.sources if isinstance(row.sources, list) else [], 1)
         citations = tuple(_legacy_citation(number, source) for number, source in numbered if isinstance(source, dict))
         answer = Answer(row.response, (), citations, False, Mode.FULL, 0.0, "", session_id=name, stored=True)
-    return Exchange(row.id, row.timestamp or row.created_at or UNKNOWN_TIME, row.query, answer, in_context)
+    timestamp = row.timestamp or row.created_at or UNKNOWN_TIME
+    return Exchange(row.id, timestamp, row.query, answer, row.selected_text, in_context=in_context)
 
 
 def _legacy_citation(number: int, source: dict[str, Any]) -> Citation:

@@ -7,6 +7,7 @@ from typing import Any
 
 from sqlalchemy import (
     JSON,
+    Boolean,
     CheckConstraint,
     Column,
     DateTime,
@@ -82,6 +83,7 @@ receipts = Table(
     Column("receipt_id", String(64), primary_key=True),
     Column("created_at", UtcTime(), nullable=False, server_default=_now),
     Column("body", json_type, nullable=False),
+    Column("is_standalone", Boolean(), nullable=False, server_default=text("false")),
     Index("idx_receipts_created", "created_at"),
 )
 
@@ -98,6 +100,7 @@ conversations = Table(
     Column("created_at", UtcTime(), server_default=_now),
     Column("receipt_id", String(64), ForeignKey("receipts.receipt_id")),
     Column("request_key", Text()),
+    Column("selected_text", Text()),
     Index("idx_conversations_session", "session_id"),
     Index("idx_conversations_timestamp", desc("timestamp")),
     Index("idx_conversations_history", "session_id", "id"),

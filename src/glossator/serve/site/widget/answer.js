@@ -76,6 +76,8 @@ function sourceList(sources, name, kind, chat) {
 }
 
 function errorBox(turn, chat) {
+	const explained = create("p", {}, chat.t(turn.error.kind), ` ${turn.error.detail}`);
+	if (turn.error.final) return create("div.trouble", { part: "trouble" }, explained);
 	const button = create("button", { onclick: () => chat.retry(turn) });
 	const countDown = () => {
 		const left = Math.ceil((turn.retryAt - Date.now()) / 1000);
@@ -84,5 +86,5 @@ function errorBox(turn, chat) {
 		if (left > 0) setTimeout(countDown, 250);
 	};
 	countDown();
-	return create("div.trouble", { part: "trouble" }, create("p", {}, chat.t(turn.error.kind), ` ${turn.error.detail}`), bar(button));
+	return create("div.trouble", { part: "trouble" }, explained, bar(button));
 }

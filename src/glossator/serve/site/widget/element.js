@@ -202,7 +202,8 @@ class GlossatorChat extends HTMLElement {
 			const { entries } = await (await call(this, `history/${encodeURIComponent(session)}?details=true`)).json();
 			for (const [at, { query, response, sources, metadata }] of entries.entries()) {
 				if (session !== this.#session) return;
-				const turn = { question: query, text: response, state: "done", ...answerDetails(sources, metadata) };
+				const { selected_text: selection } = metadata;
+				const turn = { question: query, selection, text: response, state: "done", ...answerDetails(sources, metadata) };
 				this.#turns.splice(at, 0, turn);
 				this.#renderTurn(turn, this.#turns[at + 1]?.node);
 				if (at % RESTORE_BATCH === 0) await new Promise((resolve) => setTimeout(resolve));

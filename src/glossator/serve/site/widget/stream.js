@@ -4,11 +4,14 @@ const MAX_RESUMES = 2;
 const RESUME_DELAY_MS = 300;
 const ERROR_KINDS = { 401: "unauthorized", 403: "unauthorized", 413: "large", 429: "busy", 503: "unavailable", 504: "slow" };
 
+/** Statuses of requests that fail again when they are repeated. */
+const FINAL_STATUSES = [400, 404, 405, 413, 415, 422, 431];
+
 /** A failed request: `kind` is the key of its text, `seconds` the delay before a retry, `detail` the server's message. */
 export class RequestError extends Error {
-	constructor(kind, seconds = 0, detail = "") {
+	constructor(kind, seconds = 0, detail = "", final = false) {
 		super(kind);
-		Object.assign(this, { kind, seconds, detail });
+		Object.assign(this, { kind, seconds, detail, final });
 	}
 }
 
@@ -46,7 +49,8 @@ async function send(chat, path, { method = "GET", body, headers = {}, signal } =
 	const tooLong = /TOO_LONG$/.test(problem?.error_code) && "large";
 	const kind = ERROR_KINDS[response.status] ?? (tooLong || (response.status < 500 ? "refused" : "failed"));
 	const seconds = Math.min(3600, +response.headers.get("Retry-After") || 0);
-	throw new RequestError(kind, seconds, kind === "refused" ? String(problem?.message ?? "").slice(0, 500) : "");
+	const detail = kind === "refused" ? String(problem?.message ?? "").slice(0, 500) : "";
+	throw new RequestError(kind, seconds, detail, FINAL_STATUSES.includes(response.status));
 }
 
 /** Ask a question and pass on each event; an interrupted stream is resumed. */
