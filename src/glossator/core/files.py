@@ -1,16 +1,22 @@
-"""Atomic writes and file locks, on POSIX and on Windows."""
+"""Atomic writes, file locks and private files, on POSIX and on Windows."""
 
 from __future__ import annotations
 
 import errno
 import os
+import stat
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from glossator.core.errors import StorageError
 
+DATA_FILES = frozenset(
+    "CURRENT CURRENT.next cache generations ingest.lock keys.json keys.lock keys.next"
+    " records.sqlite records.sqlite-journal records.sqlite-shm records.sqlite-wal".split()
+)
+"""Everything that a data directory contains."""
 _LOCK_POLL_INTERVAL = 0.02
 _CAN_SYNC_FOLDERS = hasattr(os, "O_DIRECTORY")
 """Windows cannot open a folder, so it cannot flush one either."""
@@ -59,6 +65,32 @@ def _mode(private: bool) -> int:
     return 0o600 if private else 0o666
 
 
+def make_private_folder(path: Path) -> None:
+    """Create a folder that only its owner may enter."""
+    path.mkdir(mode=0o700, parents=True, exist_ok=True)
+
+
+def make_private_file(path: Path) -> None:
+    """Create a file that only its owner may read; an existing one is closed to others."""
+    os.close(os.open(path, os.O_RDWR | os.O_CREAT, _mode(private=True)))
+    close_to_others(path)
+
+
+def protect_data_dir(folder: Path) -> None:
+    """Close a data directory of an earlier version to others, unless it holds files that are not Glossator's."""
+    with suppress(OSError):
+        if {entry.name for entry in folder.iterdir()} <= DATA_FILES:
+            close_to_others(folder)
+
+
+def close_to_others(path: Path) -> None:
+    """Remove all permissions but the owner's, if there are any and we may."""
+    mode = stat.S_IMODE(path.stat().st_mode)
+    if os.name == "posix" and mode & 0o077:
+        with suppress(PermissionError):
+            path.chmod(mode & 0o700)
+
+
 @contextmanager
 def file_lock(path: Path, busy: StorageError, *, timeout_seconds: float = 0.0, private: bool = False) -> Iterator[None]:
     """Hold an exclusive lock, which the system releases if the process dies; raise `busy` if another process keeps it.
@@ -66,7 +98,7 @@ def file_lock(path: Path, busy: StorageError, *, timeout_seconds: float = 0.0, p
     Creates the lock file and its folder if needed; the file is never deleted.
     """
     with storage_errors(path):
-        path.parent.mkdir(parents=True, exist_ok=True)
+        make_private_folder(path.parent)
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT, _mode(private))
     try:
         with storage_errors(path):

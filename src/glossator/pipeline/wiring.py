@@ -15,6 +15,7 @@ from glossator.answer.llm.policy import DEFAULT_RETRY_POLICY, RetryPolicy
 from glossator.answer.llm.providers import Provider, providers
 from glossator.core.errors import GlossatorError, SettingsError
 from glossator.core.extras import require
+from glossator.core.files import protect_data_dir
 from glossator.core.ports import Embedder, WordCounts
 from glossator.core.settings import Settings
 from glossator.embed.colbert import ColbertEncoder
@@ -202,6 +203,7 @@ def make_records(settings: Settings) -> RecordStore:
     from glossator.store.records.database import Database, database_url
     from glossator.store.records.record_store import RecordStore
 
+    protect_data_dir(settings.data_dir)
     database = Database(database_url(settings.database_url.get_secret_value(), settings.data_dir))
     session_ttl = timedelta(hours=settings.session_hours) or None
     return RecordStore(database, session_ttl, timedelta(days=settings.receipt_days) or None)

@@ -18,7 +18,7 @@ from glossator.core.errors import (
     IngestRunning,
     StorageError,
 )
-from glossator.core.files import file_lock, storage_errors, sync, sync_tree, write_atomically
+from glossator.core.files import file_lock, make_private_folder, storage_errors, sync, sync_tree, write_atomically
 from glossator.core.types import Chunk, Document, Embedding
 from glossator.store.index.documents import DocumentStore, write_documents
 from glossator.store.index.manifest import Manifest, SourceRecord, parse_manifest, read_manifest
@@ -159,7 +159,8 @@ class Generations:
     def ingest_lock(self) -> Iterator[None]:
         """Hold the lock that lets one process ingest at a time."""
         with storage_errors(self.root):
-            (self.root / "generations").mkdir(parents=True, exist_ok=True)
+            make_private_folder(self.root)
+            (self.root / "generations").mkdir(exist_ok=True)
         busy = IngestRunning(f"Another ingest is writing to {self.root}.", "Wait until it has finished.")
         with file_lock(self.root / "ingest.lock", busy):
             yield

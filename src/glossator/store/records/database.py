@@ -8,7 +8,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing, contextmanager, nullcontext
+from contextlib import closing, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -20,6 +20,7 @@ from sqlalchemy.exc import ArgumentError, IntegrityError, SQLAlchemyError
 from sqlalchemy.pool import NullPool
 
 from glossator.core.errors import DatabaseUnavailable, RecordsError, SettingsError
+from glossator.core.files import close_to_others, make_private_file, make_private_folder
 from glossator.core.resilience.retry import Backoff
 
 if TYPE_CHECKING:
@@ -221,6 +222,7 @@ class _SqliteEngine:
     ) -> None:
         pool = pool or {"pool_size": threads, "max_overflow": 0}
         self._path = url.database or ""
+        self._is_private = False
         self._threads = ThreadPoolExecutor(threads, "records")
         self._engine = sa.create_engine(url, connect_args={"timeout": timeout, "check_same_thread": False}, **pool)
         prepare = partial(_prepare_sqlite, timeout=timeout, foreign_keys=foreign_keys)
@@ -236,9 +238,20 @@ class _SqliteEngine:
         return await asyncio.get_running_loop().run_in_executor(self._threads, call)
 
     def _transact(self, work: Work[T]) -> T:
-        Path(self._path).parent.mkdir(parents=True, exist_ok=True)
+        if not self._is_private:
+            self._make_private()
         with self._engine.begin() as connection:
             return work(connection)
+
+    def _make_private(self) -> None:
+        """Close the file to others; SQLite gives its journals the same permissions when it creates them."""
+        path = Path(self._path)
+        make_private_folder(path.parent)
+        make_private_file(path)
+        for journal in path.parent.glob(f"{path.name}-*"):
+            with suppress(FileNotFoundError):
+                close_to_others(journal)
+        self._is_private = True
 
     def checkpoint(self) -> bool:
         """Move the write-ahead log into the database file and truncate it, unless it is being read; whether it was."""
