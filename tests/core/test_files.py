@@ -14,6 +14,7 @@ from types import ModuleType, SimpleNamespace
 
 import pytest
 
+from disk import record_disk_steps
 from glossator.core import files
 from glossator.core.errors import StorageError
 from glossator.core.files import file_lock, storage_errors, sync_tree, write_atomically
@@ -59,19 +60,7 @@ def test_an_ordinary_file_follows_the_umask(tmp_path: Path) -> None:
 def test_data_is_flushed_before_the_rename_and_the_folder_after_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    steps: list[str] = []
-    fsync, replace = os.fsync, Path.replace
-
-    def recorded_fsync(descriptor: int) -> None:
-        steps.append("folder" if stat.S_ISDIR(os.fstat(descriptor).st_mode) else "file")
-        fsync(descriptor)
-
-    def recorded_replace(source: Path, target: Path) -> Path:
-        steps.append("replace")
-        return replace(source, target)
-
-    monkeypatch.setattr(os, "fsync", recorded_fsync)
-    monkeypatch.setattr(Path, "replace", recorded_replace)
+    steps = record_disk_steps(monkeypatch)
     write_atomically(tmp_path / "CURRENT", b"1\n")
     assert steps == ["file", "replace", "folder"]
 

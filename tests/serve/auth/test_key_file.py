@@ -27,6 +27,7 @@ from api_keys import (
     id_of,
     read_file,
 )
+from disk import record_disk_steps
 from glossator.core.errors import GlossatorError, KeyFileUnreadable, StorageError
 from glossator.serve.auth.keys import KeyStore
 
@@ -111,19 +112,7 @@ def test_errors_logs_and_reprs_show_no_secret(
 def test_file_is_synced_before_it_replaces_the_old_one(
     store: KeyStore, path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    steps: list[str] = []
-    sync, swap = os.fsync, Path.replace
-
-    def fsync(descriptor: int) -> None:
-        steps.append("folder" if stat.S_ISDIR(os.fstat(descriptor).st_mode) else "file")
-        sync(descriptor)
-
-    def replace(own: Path, target: Path) -> Path:
-        steps.append("replace")
-        return swap(own, target)
-
-    monkeypatch.setattr(os, "fsync", fsync)
-    monkeypatch.setattr(Path, "replace", replace)
+    steps = record_disk_steps(monkeypatch)
     store.create("one", [READ])
     assert steps == ["file", "replace", "folder"]
 
