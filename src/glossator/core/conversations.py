@@ -81,7 +81,7 @@ class Exchange:
 
 
 @dataclass(frozen=True, slots=True)
-class ResponseMetadata:
+class ExchangeMetadata:
     """What the chat contract stores with each exchange."""
 
     request_id: str

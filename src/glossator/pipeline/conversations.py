@@ -13,7 +13,7 @@ from dataclasses import asdict, replace
 from typing import Any
 
 from glossator.core.answers import Delta, Mode
-from glossator.core.conversations import CleanupResult, Exchange, History, ResponseMetadata, Session, SessionKey, Turn
+from glossator.core.conversations import CleanupResult, Exchange, ExchangeMetadata, History, Session, SessionKey, Turn
 from glossator.core.errors import (
     ConversationChanged,
     DatabaseUnavailable,
@@ -123,8 +123,8 @@ async def _store(
     return result.with_answer(replace(answer, stored=True))
 
 
-def _metadata(result: AnswerWithReceipt, started: float) -> ResponseMetadata:
-    return ResponseMetadata(
+def _metadata(result: AnswerWithReceipt, started: float) -> ExchangeMetadata:
+    return ExchangeMetadata(
         request_id=current_request_id.get() or str(uuid.uuid4()),
         query_time_ms=round(1000 * (time.perf_counter() - started), 3),
         retrieval_count=len(result.receipt.passages),

@@ -15,8 +15,8 @@ from sqlalchemy.dialects import postgresql, sqlite
 from glossator.core.conversations import (
     MAX_CONTEXT_MESSAGES,
     Exchange,
+    ExchangeMetadata,
     History,
-    ResponseMetadata,
     SessionKey,
     SessionState,
     Turn,
@@ -185,7 +185,7 @@ def find_exchange(db: sa.Connection, key: SessionKey, request: str) -> tuple[Exc
 
 
 def store_exchange(
-    db: sa.Connection, turn: Turn, question: Question, receipt: Receipt, metadata: ResponseMetadata | None
+    db: sa.Connection, turn: Turn, question: Question, receipt: Receipt, metadata: ExchangeMetadata | None
 ) -> Exchange:
     """Store an exchange with its receipt, and end its turn."""
     moment = now()

@@ -17,10 +17,10 @@ import sqlalchemy as sa
 from glossator.core.conversations import (
     CleanupResult,
     Exchange,
+    ExchangeMetadata,
     Feedback,
     History,
     Rating,
-    ResponseMetadata,
     Session,
     SessionKey,
     SessionState,
@@ -170,7 +170,7 @@ class RecordStore:
             raise
 
     async def finish_turn(
-        self, turn: Turn, question: Question, receipt: Receipt, metadata: ResponseMetadata | None = None
+        self, turn: Turn, question: Question, receipt: Receipt, metadata: ExchangeMetadata | None = None
     ) -> Exchange:
         """Store the exchange with its receipt, and let the next turn begin."""
         try:

@@ -15,9 +15,9 @@ from glossator.core.conversations import (
     MAX_CONTEXT_MESSAGES,
     ContextMode,
     Exchange,
+    ExchangeMetadata,
     Feedback,
     Rating,
-    ResponseMetadata,
     Session,
     SessionKey,
     SessionState,
@@ -37,7 +37,7 @@ _NOT_IN_METADATA = ("text", "session_id", "stored")
 """Fields of an answer that have columns of their own or follow from the row."""
 
 
-def exchange_columns(question: Question, answer: Answer, metadata: ResponseMetadata | None) -> dict[str, Any]:
+def exchange_columns(question: Question, answer: Answer, metadata: ExchangeMetadata | None) -> dict[str, Any]:
     """The columns that hold a question with its answer."""
     fields = _ANSWER.dump_python(answer, mode="json")
     rest = {name: value for name, value in fields.items() if name not in _NOT_IN_METADATA}
