@@ -11,7 +11,6 @@ from door_grounded import (
     BODY,
     INVERSE,
     PATHS,
-    QUERY,
     USER_PROVIDED,
     ask,
 )
@@ -19,7 +18,6 @@ from doors import (
     ABOUT_SELECTION,
     BASE,
     FACT,
-    FALSEHOOD,
     OUT_OF_SCOPE,
     QUESTION,
     SELECTION,
@@ -145,22 +143,6 @@ async def test_llm_writes_the_response(llm_client: httpx.AsyncClient, model: Llm
     assert FACT in found["response_text"]
     assert found["grounding_validation"]["is_fully_grounded"]
     assert found["sources"]
-
-
-async def test_llm_stream_equals_the_whole_answer(llm_client: httpx.AsyncClient, model: LlmServer) -> None:
-    model.script(searches(), says(f"{FACT} [Source 1]", size=1))
-    whole = await ask(llm_client, QUESTION)
-    model.script(searches(), says(f"{FACT} [Source 1]", size=1))
-    streamed = await stream(llm_client, QUERY, BODY | {"stream": True})
-    assert streamed.names == ["delta", "sources", "done"]
-    assert streamed.text == whole["response_text"]
-
-
-async def test_unsupported_claims_of_the_llm_are_not_shown(llm_client: httpx.AsyncClient, model: LlmServer) -> None:
-    model.script(searches(), says(f"{FACT} [Source 1] {FALSEHOOD} [Source 1]"), says("NOT FOUND"))
-    found = await ask(llm_client, QUESTION)
-    assert FACT in found["response_text"]
-    assert "baker" not in found["response_text"]
 
 
 async def test_quotes_are_returned_when_the_llm_fails(llm_client: httpx.AsyncClient, model: LlmServer) -> None:

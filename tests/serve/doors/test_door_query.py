@@ -11,7 +11,6 @@ import pytest
 from doors import (
     BASE,
     FACT,
-    FALSEHOOD,
     JSON_CONTENT_TYPES,
     LARGEST_BODY,
     NOT_BOOLEANS,
@@ -273,22 +272,6 @@ async def test_llm_writes_the_answer(llm_client: httpx.AsyncClient, model: LlmSe
     found = await query(llm_client, **BODY)
     assert FACT in found["answer"]
     assert found["sources"]
-
-
-async def test_llm_stream_equals_the_whole_answer(llm_client: httpx.AsyncClient, model: LlmServer) -> None:
-    model.script(searches(), says(f"{FACT} [Source 1]", size=1))
-    whole = await query(llm_client, **BODY)
-    model.script(searches(), says(f"{FACT} [Source 1]", size=1))
-    streamed = await stream(llm_client, "/query", BODY | {"stream": True})
-    assert streamed.names == ["delta", "sources", "done"]
-    assert streamed.text == whole["answer"]
-
-
-async def test_unsupported_claims_of_the_llm_are_not_shown(llm_client: httpx.AsyncClient, model: LlmServer) -> None:
-    model.script(searches(), says(f"{FACT} [Source 1] {FALSEHOOD} [Source 1]"), says("NOT FOUND"))
-    found = await query(llm_client, **BODY)
-    assert FACT in found["answer"]
-    assert "baker" not in found["answer"]
 
 
 async def test_quotes_are_returned_when_the_llm_fails(llm_client: httpx.AsyncClient, model: LlmServer) -> None:
