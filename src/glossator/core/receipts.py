@@ -42,10 +42,14 @@ class Receipt:
 
 @dataclass(frozen=True, slots=True)
 class AnswerWithReceipt:
-    """An answer with its receipt and the passages that were found for it, best first."""
+    """An answer with its receipt and the passages that were found for it, best first.
+
+    `repeated` is set if the request was answered before, and this is the stored answer.
+    """
 
     receipt: Receipt
     passages: tuple[Passage, ...] = ()
+    repeated: bool = False
 
     @property
     def answer(self) -> Answer:

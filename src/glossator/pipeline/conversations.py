@@ -47,7 +47,7 @@ async def converse(engine: Engine, question: Question, drafter: Drafter | None =
             answer = turn.duplicate_of[0].answer
             yield Delta.of(answer)
             receipt = replace(await engine.records.receipt(answer.receipt_id), answer=answer)
-            yield AnswerWithReceipt(receipt, await _find_passages_again(engine, question, receipt))
+            yield AnswerWithReceipt(receipt, await _find_passages_again(engine, question, receipt), repeated=True)
             return
         in_context = replace(question, past=_past(turn))
         async for piece in answering.answer_question(engine, in_context, drafter):

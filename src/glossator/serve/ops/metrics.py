@@ -76,7 +76,9 @@ class Metrics:
         self._update_from_engine()
 
     def record_answer(self, result: AnswerWithReceipt) -> None:
-        """Count an answer and its verdicts."""
+        """Count an answer and its verdicts, once for all repetitions of a request."""
+        if result.repeated:
+            return
         answer = result.answer
         self.answers.labels(answer.mode).inc()
         if answer.abstained:
