@@ -46,6 +46,14 @@ def test_sentence_boundaries(marked: str) -> None:
     assert [text[span.start : span.end] for span in split_sentences(text)] == expected
 
 
+@pytest.mark.parametrize("gap", ["\n\n", "\n \n", "\n\n\n", "\n\n- ", "\n\n1. "])
+def test_a_blank_line_ends_a_sentence(gap: str) -> None:
+    text = f"Teacher Support{gap}the goal is clear. It is.{gap}Figure 3"
+    found = [text[span.start : span.end] for span in split_sentences(text)]
+    mark = gap.strip()
+    assert found == ["Teacher Support", f"{mark} the goal is clear.".strip(), "It is.", f"{mark} Figure 3".strip()]
+
+
 def test_text_without_a_full_stop_is_cut_at_white_space() -> None:
     text = "word " * 2000
     parts = [text[span.start : span.end] for span in split_sentences(text)]

@@ -50,11 +50,20 @@ def assert_valid_chunks(document: Document, chunks: list[Chunk]) -> None:
             assert chunk.text[span.start : span.end].strip() == chunk.text[span.start : span.end] != ""
     for block in document.blocks:
         if block.kind is BlockKind.HEADING:
-            assert not any(c.start < block.end and block.start < c.end for c in chunks)
+            around = [c for c in chunks if c.start < block.end and block.start < c.end]
+            assert all(c.start <= block.start and block.end <= c.end and has_single_word(document, c) for c in around)
         else:
             parts = split_sentences(document.text, block.start, block.end) if block.kind in PROSE else [block]
             for part in parts:
                 assert sum(c.start <= part.start and part.end <= c.end for c in chunks) == 1
+
+
+def has_single_word(document: Document, chunk: Chunk) -> bool:
+    """Whether a chunk has a section of one word, which is joined to another section."""
+    headings = [b for b in document.blocks if b.kind is BlockKind.HEADING and chunk.start <= b.start < chunk.end]
+    ends = [chunk.start, *(heading.end for heading in headings)]
+    starts = [*(heading.start for heading in headings), chunk.end]
+    return any(len(document.text[end:start].split()) == 1 for end, start in zip(ends, starts, strict=True))
 
 
 WORD = st.text("abcdeéßابت漢.,!?*_`[]()<>{}#|$\\~&-+:'\"0123", min_size=1, max_size=8)
@@ -143,3 +152,28 @@ def test_bullet_of_a_list_item_is_not_part_of_its_sentence() -> None:
 def test_chunking_is_deterministic() -> None:
     first, second = read_markdown("## A\n\nText. More."), read_markdown("## A\n\nText. More.")
     assert chunk_document(first, thirty_tokens_per_word) == chunk_document(second, thirty_tokens_per_word)
+
+
+TABS = "\n\n".join(f'=== "{language}"\n\n    ```\n    {"word " * 12}\n    ```' for language in ("C", "C++", "Go"))
+LABELLED = {
+    "titles of tabs": TABS,
+    "a title before a heading": "# T\n\nText here.\n\n## A\n\nC++\n\n## B\n\nMore text here.",
+    "a word at the end": "# T\n\nText here.\n\n## A\n\nC++",
+    "a caption": f"{'word ' * 13}\n\nTeacher Support\n\n{'Words follow. ' * 6}",
+}
+
+
+@pytest.mark.parametrize("markdown", LABELLED.values(), ids=LABELLED.keys())
+def test_no_chunk_is_only_a_label(markdown: str) -> None:
+    document = read_markdown(markdown)
+    chunks = chunk_document(document, thirty_tokens_per_word)
+    assert_valid_chunks(document, chunks)
+    assert not [chunk.text for chunk in chunks if len(chunk.text.split()) < 2 and chunk.text != "Start."]
+    assert not [chunk.text for chunk in chunks[:-1] if chunk.text.endswith(("C++", "Go", "Teacher Support"))]
+
+
+def test_a_page_of_one_word_is_a_chunk() -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder, "page.md").write_text("Word", "utf-8")
+        document = read_source(folder, "https://x.org", 10_000_000).documents[0]
+    assert [chunk.text for chunk in chunk_document(document, thirty_tokens_per_word)] == ["Word"]

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 
-from glossator.core.text.sentences import split_sentences
+from glossator.core.text.sentences import CLOSERS, OTHER_STOPS, STOPS, WIDE_STOPS, split_sentences
 from glossator.core.types import Block, BlockKind, Chunk, Document, Span
 
-CHUNKER_VERSION = 3
+CHUNKER_VERSION = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +27,14 @@ SELECTION_CHUNKS = ChunkSize(60, 90)
 
 CountTokens = Callable[[Sequence[str]], list[int]]
 _PROSE = (BlockKind.PARAGRAPH, BlockKind.ITEM)
+
+MAX_LABEL_WORDS = 8
+"""A paragraph of so few words that is not a sentence is a label of what follows: the title of a tab, a caption."""
+
+_LONG_TOKEN = 40
+"""The tokens of a block are counted only for so many characters for each token of the limit: the rest is too much."""
+
+_SENTENCE_END = re.compile(rf"[{STOPS}{WIDE_STOPS}{OTHER_STOPS}][{CLOSERS}]*$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,46 +54,78 @@ class _HeadingSection:
     path: tuple[str, ...]
     anchor: str
     blocks: tuple[Block, ...]
+    heading: Block | None = None
 
 
 def chunk_document(document: Document, count_tokens: CountTokens, size: ChunkSize = BOOK_CHUNKS) -> list[Chunk]:
     """Chunks in reading order; the text of each is a slice of the document's text."""
     chunks: list[Chunk] = []
-    for section in _sections(document):
-        for group in _pack(_split_units(document.text, section.blocks, count_tokens, size.limit), size):
+    for section in _join_single_words(document.text, _sections(document)):
+        units = _split_units(document.text, section.blocks, count_tokens, size.limit)
+        for group in _join_labels(document.text, _pack(units, size)):
             chunks.append(_chunk(document, section, group, len(chunks)))
     return chunks
 
 
 def _sections(document: Document) -> Iterator[_HeadingSection]:
     stack: list[tuple[int, str]] = []
-    anchor = ""
+    heading: Block | None = None
     body: list[Block] = []
     for block in document.blocks:
         if block.kind is not BlockKind.HEADING:
             body.append(block)
             continue
         if body:
-            yield _HeadingSection(_heading_path(document, stack), anchor, tuple(body))
+            yield _section(document, stack, body, heading)
             body = []
         stack = [(level, text) for level, text in stack if level < block.level]
         stack.append((block.level, document.text[block.start : block.end]))
-        anchor = block.anchor
+        heading = block
     if body:
-        yield _HeadingSection(_heading_path(document, stack), anchor, tuple(body))
+        yield _section(document, stack, body, heading)
 
 
-def _heading_path(document: Document, stack: list[tuple[int, str]]) -> tuple[str, ...]:
-    """The title, then the headings; a heading that repeats the title is not repeated."""
-    return tuple(dict.fromkeys((document.title, *(text for _, text in stack))))
+def _section(
+    document: Document, stack: list[tuple[int, str]], body: list[Block], heading: Block | None
+) -> _HeadingSection:
+    """Its path is the title, then the headings; a heading that repeats the title is not repeated."""
+    path = tuple(dict.fromkeys((document.title, *(text for _, text in stack))))
+    return _HeadingSection(path, heading.anchor if heading else "", tuple(body), heading)
+
+
+def _join_single_words(text: str, sections: Iterable[_HeadingSection]) -> list[_HeadingSection]:
+    """A section that has a single word is joined to the next one, or to the one before if it is the last."""
+    joined: list[_HeadingSection] = []
+    words: tuple[Block, ...] = ()
+    for section in sections:
+        heading = (section.heading,) if section.heading else ()
+        (block, *more) = section.blocks
+        if not more and _is_label(text, block) and len(text[block.start : block.end].split()) == 1:
+            words += (*heading, block)
+        else:
+            joined.append(replace(section, blocks=(*words, *(heading if words else ()), *section.blocks)))
+            words = ()
+    if words:
+        last = joined.pop() if joined else replace(section, blocks=())
+        joined.append(replace(last, blocks=(*last.blocks, *words)))
+    return joined
+
+
+def _is_label(text: str, block: Block) -> bool:
+    """Whether a block says nothing without the one that follows."""
+    if block.kind is not BlockKind.PARAGRAPH:
+        return block.kind is BlockKind.HEADING
+    words = text[block.start : min(block.end, block.start + 200)]
+    return len(words.split()) <= MAX_LABEL_WORDS and not _SENTENCE_END.search(words)
 
 
 def _split_units(text: str, blocks: Sequence[Block], count_tokens: CountTokens, limit: int) -> list[_ChunkUnit]:
-    sizes = count_tokens([text[block.start : block.end] for block in blocks])
+    sizes = count_tokens([text[b.start : min(b.end, b.start + limit * _LONG_TOKEN)] for b in blocks])
     units: list[_ChunkUnit] = []
     for block, size in zip(blocks, sizes, strict=True):
         start = text.rfind("\n", 0, block.start) + 1 if block.kind is BlockKind.ITEM else block.start
-        if size <= limit or block.kind not in _PROSE:
+        is_long = block.end - block.start > limit * _LONG_TOKEN
+        if block.kind not in _PROSE or (size <= limit and not is_long):
             units.append(_ChunkUnit(start, block.end, size, block))
             continue
         spans = split_sentences(text, block.start, block.end)
@@ -110,6 +151,21 @@ def _pack(units: Sequence[_ChunkUnit], size: ChunkSize) -> Iterator[list[_ChunkU
         tokens += unit.tokens
     if group:
         yield group
+
+
+def _join_labels(text: str, groups: Iterable[list[_ChunkUnit]]) -> list[list[_ChunkUnit]]:
+    """A label at the end of a group moves to the group that it introduces; no group is only a label."""
+    joined: list[list[_ChunkUnit]] = []
+    for group in groups:
+        if joined and _is_label(text, joined[-1][-1].block):
+            group = [joined[-1].pop(), *group]
+        if joined and not joined[-1]:
+            joined.pop()
+        joined.append(group)
+    if len(joined) > 1 and len(joined[-1]) == 1 and _is_label(text, joined[-1][0].block):
+        label = joined.pop()
+        joined[-1] += label
+    return joined
 
 
 def _even_share(tokens: int, size: ChunkSize) -> float:

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import re
+from itertools import islice
 
 from glossator.core.types import Span
 
 MAX_SENTENCE_LENGTH = 2000
 """Longer text without a full stop is cut at white space, so that no input makes one endless sentence."""
+
+MAX_MARKS, CHARACTERS_PER_MARK = 200, 25
+"""Of a text with more full stops than the first number and one for this many characters, the rest is cut likewise."""
 
 STOPS, WIDE_STOPS, OTHER_STOPS = ".!?…", "。！？｡", "۔؟।॥"
 """Marks that may end a sentence; that always end one; that end one before white space."""
@@ -19,9 +23,10 @@ LOOKAHEAD = 24
 """Characters after a mark that `is_inside_sentence` looks at."""
 
 _BOUNDARY = re.compile(
-    rf"(?P<ascii>[{STOPS}]+)[{CLOSERS}]*(?=\s|$)"
-    rf"|(?P<wide>[{WIDE_STOPS}]+)[{CLOSERS}]*"
-    rf"|(?P<other>[{OTHER_STOPS}]+)[{CLOSERS}]*(?=\s|$)"
+    rf"(?<![{STOPS}])(?P<ascii>[{STOPS}]++)[{CLOSERS}]*+(?=\s|$)"
+    rf"|(?P<wide>[{WIDE_STOPS}]++)[{CLOSERS}]*+"
+    rf"|(?<![{OTHER_STOPS}])(?P<other>[{OTHER_STOPS}]++)[{CLOSERS}]*+(?=\s|$)"
+    r"|(?P<blank>\n[^\S\n]*+\n)"
 )
 _ABBREVIATIONS = frozenset(
     """
@@ -48,12 +53,16 @@ _NEXT_WORD = re.compile(r"\(?([^\W\d_]+)(\.?)")
 
 
 def split_sentences(text: str, start: int = 0, end: int | None = None) -> list[Span]:
-    """The spans of the sentences in `text[start:end]`, without surrounding white space."""
+    """The spans of the sentences in `text[start:end]`, without surrounding white space.
+
+    A blank line always ends a sentence: a heading or label above a paragraph is no part of its first sentence.
+    """
     stop = len(text) if end is None else end
     spans: list[Span] = []
     begin = start
     cased = any(character.isupper() for character in text[start : min(stop, start + 400)])
-    for match in _BOUNDARY.finditer(text, start, stop):
+    max_marks = MAX_MARKS + (stop - start) // CHARACTERS_PER_MARK
+    for match in islice(_BOUNDARY.finditer(text, start, stop), max_marks):
         if match["ascii"] and _is_inside_sentence(text, begin, match, stop, cased):
             continue
         _append_span(spans, text, begin, match.end())

@@ -7,6 +7,7 @@ import re
 from markdown_it import MarkdownIt
 from markdown_it.ruler import RuleOptionsType
 from markdown_it.rules_block import StateBlock
+from markdown_it.rules_core import StateCore
 
 from glossator.core.text.markup import ADMONITION_KINDS
 
@@ -26,6 +27,7 @@ _COLONS = re.compile(
 _SLASHES = re.compile(r"/{3,}[ \t]*+(?:(?P<options>[A-Za-z][\w-]*+)[ \t]*+(?:\|(?P<title>.*))?)?(?P<label>)")
 _ABBREVIATION = re.compile(r"\*\[[^\[\]]+\]:.*(?P<options>)(?P<label>)(?P<title>)")
 _ALERT = re.compile(r"\[!\w+\][+-]?(?P<options>)(?P<label>)(?P<title>.*)")
+_TASK = re.compile(r"\[([ xX])\]\s+")
 _MARKDOWN_TAG = re.compile(r"<[a-z][a-z0-9]*+(?=\s)[^<>]*\smarkdown(?:=[^\s<>]*)?(?:\s[^<>]*)?>[ \t]*", re.IGNORECASE)
 _KIND = re.compile(r"(?:[:/]{3,}[ \t]*+\{?|\[!)(?P<kind>[A-Za-z]+)")
 _OPEN_ADMONITIONS = "glossator.admonitions"
@@ -38,6 +40,7 @@ def add_block_rules(parser: MarkdownIt) -> None:
     parser.block.ruler.before("fence", "indented_block", _indented_block, interrupts)
     parser.block.ruler.before("fence", "label", _label, interrupts)
     parser.block.ruler.before("html_block", "markdown_tag", _markdown_tag, interrupts)
+    parser.core.ruler.after("block", "tasks", _tasks)
 
 
 def _opening_line(state: StateBlock, line: int, marks: tuple[str, ...]) -> str:
@@ -135,3 +138,10 @@ def _push_paragraph(state: StateBlock, text: str, line: int, *, is_title: bool) 
     inline = state.push("inline", "", 0)
     inline.content, inline.map, inline.children = text.strip(), [line, line + 1], []
     state.push("paragraph_close", "p", -1)
+
+
+def _tasks(state: StateCore) -> None:
+    """`- [x] done`: the box is written as a character."""
+    for item, inline in zip(state.tokens, state.tokens[2:], strict=False):
+        if item.type == "list_item_open" and inline.type == "inline" and (box := _TASK.match(inline.content)):
+            inline.content = f"{'☐' if box[1] == ' ' else '☑'} {inline.content[box.end() :]}"

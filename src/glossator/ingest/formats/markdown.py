@@ -5,17 +5,17 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from datetime import date
-from itertools import pairwise
+from itertools import islice, pairwise
 from typing import Any
 
 import yaml
 from markdown_it import MarkdownIt
+from markdown_it.common.utils import escapeHtml
 from markdown_it.rules_core import StateCore
 from markdown_it.token import Token
 from mdit_py_plugins.deflist import deflist_plugin
 from mdit_py_plugins.dollarmath import dollarmath_plugin
 from mdit_py_plugins.footnote import footnote_plugin
-from mdit_py_plugins.tasklists import tasklists_plugin
 
 from glossator.core.errors import SourceError
 from glossator.ingest.files import well_formed
@@ -25,12 +25,17 @@ from glossator.ingest.formats.inline import ATTRIBUTES, EMOJI, MACROS, add_inlin
 
 _FRONT_MATTER = re.compile(r"\A---[ \t]*\n(.*?\n)??(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL)
 _LOOKS_LIKE_FRONT_MATTER = re.compile(r"\A---[ \t]*\n[A-Za-z_][\w-]*[ \t]*:")
+_LINE = re.compile(r"^[^\S\n]*\S", re.MULTILINE)
 _RUST = re.compile(r"rust\b")
 _HIDDEN_RUST_LINE = re.compile(r"[ \t]*#(?: .*)?")
 
 MAX_FRONT_MATTER_CHARACTERS = 100_000
 MAX_PARAGRAPH_CHARACTERS, MAX_PARAGRAPH_BRACKETS = 20_000, 1_000
 """A paragraph beyond these limits is read as plain text: parsing time grows with the square of its brackets."""
+
+MAX_LINES, CHARACTERS_PER_LINE = 4_000, 40
+"""Of a page with more lines than the first number and one for this many characters, the rest is read as plain text:
+parsing takes its time for each line, however short."""
 
 PARTIAL_TAGS = ("<partial>", "</partial>")
 """Mark text that was included from another file."""
@@ -66,20 +71,35 @@ def to_html(text: str, dialect: Dialect, notes: list[str]) -> str:
     """Render Markdown; every heading gets an id, and `notes` are added on what was left out."""
     parser = _parser(dialect)
     environment: dict[str, Any] = {}
+    text, rest = _split_at_line_limit(text)
     tokens = parser.parse(text, environment)
     _set_heading_ids(tokens, dialect)
     if dialect.hides_rust_lines:
         _hide_rust_lines(tokens)
     if count := environment.get(MACROS):
         notes.append(f"{count} template {'expression was' if count == 1 else 'expressions were'} left out.")
-    return str(parser.renderer.render(tokens, parser.options, environment))
+    if rest:
+        notes.append(f"it has too many short lines; from line {text.count(chr(10)) + 1:,} on they are plain text.")
+    return str(parser.renderer.render(tokens, parser.options, environment)) + _plain_paragraphs(rest)
+
+
+def _split_at_line_limit(text: str) -> tuple[str, str]:
+    """The part of a page that is parsed, and the rest."""
+    limit = MAX_LINES + len(text) // CHARACTERS_PER_LINE
+    end = next(islice(_LINE.finditer(text), limit, None), None) if text.count("\n") > limit else None
+    return (text[: end.start()], text[end.start() :]) if end else (text, "")
+
+
+def _plain_paragraphs(text: str) -> str:
+    words = " ".join(text.split())
+    pieces = (words[at : at + MAX_PARAGRAPH_CHARACTERS] for at in range(0, len(words), MAX_PARAGRAPH_CHARACTERS))
+    return "".join(f"<p>{escapeHtml(piece)}</p>" for piece in pieces)
 
 
 def _parser(dialect: Dialect) -> MarkdownIt:
     parser = MarkdownIt("commonmark", {"html": True}).enable(["table", "strikethrough"])
     parser.use(dollarmath_plugin, allow_space=False, allow_digits=False, double_inline=True)
     parser.use(footnote_plugin)
-    parser.use(tasklists_plugin)
     if dialect.definition_lists:
         parser.use(deflist_plugin)
     add_block_rules(parser)
