@@ -12,6 +12,7 @@ ALL = (
     "cold",
     "search",
     "ingest",
+    "anchors",
     "retrieval",
     "answers",
     "verify",

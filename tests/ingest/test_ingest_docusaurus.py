@@ -50,6 +50,12 @@ def test_page_matches_the_output_of_docusaurus(expected: dict[str, Any], pages: 
     assert [heading for heading in headings if heading in expected_headings] == expected_headings
 
 
+def test_title_has_no_anchor_but_its_id_is_taken(site: Path) -> None:
+    (site / "docs" / "page.md").write_text("# Setup\n\nText.\n\n## Setup\n\nText.\n", "utf-8")
+    (page,) = read_source(str(site), "", LIMIT).documents
+    assert [block.anchor for block in page.blocks if block.kind is BlockKind.HEADING] == ["", "setup-1"]
+
+
 def test_pages_are_in_sidebar_order(pages: dict[str, Document]) -> None:
     known = [page["source"] for page in EXPECTED_PAGES]
     assert [source for source in pages if source in known] == known

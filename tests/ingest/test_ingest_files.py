@@ -155,3 +155,13 @@ def test_ingest_report_lists_skipped_files(tmp_path: Path) -> None:
         report = book.ingest(tmp_path / "book")
     assert (report.documents.added, report.documents.skipped) == (1, 1)
     assert report.skipped[0].reason.startswith("the file is not UTF-8 text")
+
+
+def test_label_above_a_paragraph_of_plain_text_is_not_part_of_it(tmp_path: Path) -> None:
+    text = (
+        "Teacher Support\nThe goal of this lesson is to learn about forces.\n\nA line that was wrapped here\nGoes on.\n"
+    )
+    (tmp_path / "a.txt").write_text(text, "utf-8")
+    assert read_source(str(tmp_path), "", 1_000_000).documents[0].text == (
+        "Teacher Support\n\nThe goal of this lesson is to learn about forces.\n\nA line that was wrapped here Goes on."
+    )

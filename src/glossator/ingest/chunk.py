@@ -60,8 +60,10 @@ class _HeadingSection:
 def chunk_document(document: Document, count_tokens: CountTokens, size: ChunkSize = BOOK_CHUNKS) -> list[Chunk]:
     """Chunks in reading order; the text of each is a slice of the document's text."""
     chunks: list[Chunk] = []
+    blocks = {block: document.text[block.start : block.end] for block in document.blocks}
+    sizes = dict(zip(blocks, count_tokens([text[: size.limit * _LONG_TOKEN] for text in blocks.values()]), strict=True))
     for section in _join_single_words(document.text, _sections(document)):
-        units = _split_units(document.text, section.blocks, count_tokens, size.limit)
+        units = _split_units(document.text, [(b, sizes[b]) for b in section.blocks], count_tokens, size.limit)
         for group in _join_labels(document.text, _pack(units, size)):
             chunks.append(_chunk(document, section, group, len(chunks)))
     return chunks
@@ -119,10 +121,12 @@ def _is_label(text: str, block: Block) -> bool:
     return len(words.split()) <= MAX_LABEL_WORDS and not _SENTENCE_END.search(words)
 
 
-def _split_units(text: str, blocks: Sequence[Block], count_tokens: CountTokens, limit: int) -> list[_ChunkUnit]:
-    sizes = count_tokens([text[b.start : min(b.end, b.start + limit * _LONG_TOKEN)] for b in blocks])
+def _split_units(
+    text: str, blocks: Sequence[tuple[Block, int]], count_tokens: CountTokens, limit: int
+) -> list[_ChunkUnit]:
+    """The units of blocks, which are given with their sizes."""
     units: list[_ChunkUnit] = []
-    for block, size in zip(blocks, sizes, strict=True):
+    for block, size in blocks:
         start = text.rfind("\n", 0, block.start) + 1 if block.kind is BlockKind.ITEM else block.start
         is_long = block.end - block.start > limit * _LONG_TOKEN
         if block.kind not in _PROSE or (size <= limit and not is_long):

@@ -14,12 +14,13 @@ from glossator.core.book.addresses import BOOK_PATH, validate_base_url
 from glossator.core.book.sources import Layout, clean_name
 from glossator.core.errors import BadInput, SourceError
 from glossator.core.text.markup import IMAGE, sanitize
-from glossator.core.types import Block, BlockKind, Document, SkippedFile
+from glossator.core.types import Document, SkippedFile
 from glossator.ingest.files import read_text, well_formed
 from glossator.ingest.formats.dialects import MDX, dialect_of
 from glossator.ingest.formats.html import ExtractedPage, extract
 from glossator.ingest.formats.includes import IncludeReader, expand_includes, mdx_to_markdown
 from glossator.ingest.formats.markdown import scalar, split_front_matter, to_html
+from glossator.ingest.formats.plain_text import read_plain_text
 from glossator.ingest.layouts import find_layout, plain
 from glossator.ingest.layouts.page import HTML_SUFFIXES, MARKDOWN_SUFFIXES, READABLE_SUFFIXES, SiteLayout, SourcePage
 from glossator.ingest.references import SourceImages, SourceReferences
@@ -164,7 +165,7 @@ def _extract(text: str, page: SourcePage, layout: SiteLayout) -> ExtractedPage:
     if suffix in HTML_SUFFIXES:
         return extract(text)
     if suffix not in MARKDOWN_SUFFIXES:
-        return _plain_text(text)
+        return read_plain_text(text)
     front, body = split_front_matter(text)
     includes = IncludeReader(layout.root)
     if _is_mdx(suffix, front, layout):
@@ -182,22 +183,3 @@ def _is_mdx(suffix: str, front: dict[str, Any], layout: SiteLayout) -> bool:
     if layout.name == "docusaurus" and front.get("format") in ("md", "mdx"):
         return bool(front["format"] == "mdx")
     return suffix == ".mdx" or layout.mdx
-
-
-def _plain_text(text: str) -> ExtractedPage:
-    """Blank lines separate paragraphs; a short first paragraph that is not a sentence is the title."""
-    blocks: list[Block] = []
-    parts: list[str] = []
-    length = 0
-    for lines in re.split(r"\n\s*\n", text.replace("\r\n", "\n")):
-        paragraph = " ".join(lines.split())
-        if not paragraph:
-            continue
-        separator = "\n\n" if parts else ""
-        start = length + len(separator)
-        length = start + len(paragraph)
-        blocks.append(Block(BlockKind.PARAGRAPH, start, length))
-        parts.append(separator + paragraph)
-    first = parts[0] if parts else ""
-    title = first if len(first) <= 80 and not first.endswith((".", "!", "?", ":")) else ""
-    return ExtractedPage(title, "".join(parts), tuple(blocks))

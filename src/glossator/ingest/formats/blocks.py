@@ -8,6 +8,7 @@ from markdown_it import MarkdownIt
 from markdown_it.ruler import RuleOptionsType
 from markdown_it.rules_block import StateBlock
 from markdown_it.rules_core import StateCore
+from markdown_it.token import Token
 
 from glossator.core.text.markup import ADMONITION_KINDS
 
@@ -40,7 +41,7 @@ def add_block_rules(parser: MarkdownIt) -> None:
     parser.block.ruler.before("fence", "indented_block", _indented_block, interrupts)
     parser.block.ruler.before("fence", "label", _label, interrupts)
     parser.block.ruler.before("html_block", "markdown_tag", _markdown_tag, interrupts)
-    parser.core.ruler.after("block", "tasks", _tasks)
+    parser.core.ruler.after("inline", "tasks", _tasks)
 
 
 def _opening_line(state: StateBlock, line: int, marks: tuple[str, ...]) -> str:
@@ -141,7 +142,10 @@ def _push_paragraph(state: StateBlock, text: str, line: int, *, is_title: bool) 
 
 
 def _tasks(state: StateCore) -> None:
-    """`- [x] done`: the box is written as a character."""
+    """`- [x] done`: a box to tick."""
     for item, inline in zip(state.tokens, state.tokens[2:], strict=False):
-        if item.type == "list_item_open" and inline.type == "inline" and (box := _TASK.match(inline.content)):
-            inline.content = f"{'☐' if box[1] == ' ' else '☑'} {inline.content[box.end() :]}"
+        text = inline.children[0] if item.type == "list_item_open" and inline.children else None
+        if text is not None and text.type == "text" and inline.children and (box := _TASK.match(text.content)):
+            text.content = text.content[box.end() :]
+            checked = "" if box[1] == " " else " checked"
+            inline.children.insert(0, Token("html_inline", "", 0, content=f'<input type="checkbox"{checked} disabled>'))

@@ -22,8 +22,8 @@ class Dialect:
 
     `marks` pairs a mark around text with its HTML tag; `emoji` and `macros` tell whether the generator replaces
     `:name:` and `{{ name }}`, `attribute_lists` whether `{#id .class}` may be more than a heading's id,
-    `pictures_in_ids` whether the names of emoji and images count for heading ids, and `reserves_ids` whether an id that
-    an author chose is given to no other heading.
+    `pictures_in_ids` whether the names of emoji and images count for heading ids, `reserves_ids` whether an id that
+    an author chose is given to no other heading, and `title_ids` whether headings of the first level have ids.
     """
 
     slugify: Slugify = github_slug
@@ -36,9 +36,17 @@ class Dialect:
     hides_rust_lines: bool = False
     pictures_in_ids: bool = False
     reserves_ids: bool = False
+    title_ids: bool = True
 
 
-MDX = Dialect(emoji=True, attribute_lists=False, definition_lists=False, indented_code=False, pictures_in_ids=True)
+MDX = Dialect(
+    emoji=True,
+    attribute_lists=False,
+    definition_lists=False,
+    indented_code=False,
+    pictures_in_ids=True,
+    title_ids=False,
+)
 _DIALECTS = {
     "docusaurus": replace(MDX, indented_code=True),
     "mdbook": Dialect(mdbook_slug, hides_rust_lines=True),

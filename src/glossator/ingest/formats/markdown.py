@@ -140,7 +140,9 @@ def _set_heading_ids(tokens: list[Token], dialect: Dialect) -> None:
     scopes: list[dict[str, int]] = [dict.fromkeys(filter(None, chosen), 0)]
     for opening, inline in pairwise(tokens):
         if opening.type == "heading_open":
-            opening.attrSet("id", _chosen_id(inline) or dialect.slugify(_visible_text(inline, dialect), scopes[-1]))
+            anchor = _chosen_id(inline) or dialect.slugify(_visible_text(inline, dialect), scopes[-1])
+            if dialect.title_ids or opening.tag != "h1":
+                opening.attrSet("id", anchor)
         elif opening.type == "html_block" and opening.content.strip() == PARTIAL_TAGS[0]:
             scopes.append({})
         elif opening.type == "html_block" and opening.content.strip() == PARTIAL_TAGS[1] and len(scopes) > 1:

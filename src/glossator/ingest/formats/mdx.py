@@ -10,11 +10,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from glossator.ingest.files import well_formed
-from glossator.ingest.formats.fences import FENCE, fence_end
 from glossator.ingest.formats.markdown import PARTIAL_TAGS
 
+_FENCE = r"(?P<fence>^(?:[ \t>]|[-*+][ \t]|\d{1,9}[.)][ \t])*+(?P<ticks>`{3,}+(?=[^`\n]*$)|~{3,}+))"
+"""The start of a fence's first line, also within a block quote or list item."""
+
 _TOKENS = re.compile(
-    FENCE + r"|(?P<code>`+)"
+    _FENCE + r"|(?P<code>`+)"
     r"|(?P<math>\$\$?)"
     r"|(?P<comment>\{\s*+/\*|<!--)"
     r"|(?P<literal>\\[\\`${}<>]|<[a-z][a-z0-9+.-]*:[^\s<>]*+>)"
@@ -147,8 +149,15 @@ def _handle_fence(scanner: MdxScanner, match: re.Match[str]) -> int:
     elif scanner.mdx_block_ticks and not info and len(ticks) >= scanner.mdx_block_ticks:
         scanner.mdx_block_ticks = 0
     else:
-        return _copy(scanner, match.start(), fence_end(scanner.text, ticks, line_end))
+        return _copy(scanner, match.start(), _fence_end(scanner.text, ticks, line_end))
     return line_end
+
+
+def _fence_end(text: str, ticks: str, start: int) -> int:
+    """The end of the fence that `ticks` opened; as in CommonMark, an unclosed fence extends to the end of the text."""
+    closing = re.compile(rf"^[ \t>]*+{ticks[0]}{{{len(ticks)},}}[ \t]*$", re.MULTILINE)
+    match = closing.search(text, start)
+    return match.end() if match else len(text)
 
 
 def _copy(scanner: MdxScanner, start: int, end: int) -> int:

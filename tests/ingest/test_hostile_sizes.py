@@ -1,0 +1,165 @@
+"""Reading takes time in proportion to size, whatever the input: twice the text takes at most three times as long."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from glossator.core.errors import SourceError
+from glossator.ingest.chunk import chunk_document
+from glossator.ingest.read import read_source
+
+SIZE = 30_000
+ROUNDS = 8
+MARKDOWN = [
+    *("[", "*", "`", "<", "|", "$", "{", "~", "^", ":", "_", "\\", "&", "!", "(", "."),
+    *("[ ", "* ", "` ", "< ", "$ ", "{ ", "a*", "*a", "**a ", "_a", "`a", "~a", "~~a", "a^", "==a", "++a", ":a"),
+    *(
+        "[a](",
+        "![a]",
+        "[a [",
+        "<http:a",
+        "<b>",
+        "</b>",
+        "<!-- ",
+        "<a b=",
+        "{--",
+        "{~~a~>",
+        "{#a .b ",
+        "$$a",
+        "[^1]",
+        "^[a",
+    ),
+    *(
+        "# a\n",
+        "- a\n",
+        "> a\n",
+        "| a |\n",
+        "```\n",
+        ":::\n",
+        "/// a\n",
+        "!!! note\n",
+        '=== "T"\n',
+        "a\n: b\n",
+        "- [ ] a\n",
+    ),
+    *(
+        "a\n\n",
+        "a. ",
+        "A. ",
+        ". ",
+        "1. ",
+        "[a]: b\n",
+        "[^a]: b\n\n",
+        "*[a]: b\n",
+        "<div>\n",
+        "{{ a }} ",
+        "a\n=\n\n",
+        "---\n",
+    ),
+]
+HTML = [
+    *(
+        "<b>",
+        "<p>",
+        "<div>",
+        "<ul><li>",
+        "<table><tr><td>",
+        "<p><b>",
+        "<q>",
+        "<sup>1</sup>",
+        "<sup><a href='#a'>1</a></sup>",
+    ),
+    *(
+        "<li>a",
+        "<dt>a<dd>b",
+        "<h2>a</h2>",
+        "<h2>a</h2><p>b",
+        "<math><mi>x",
+        "<msup><mi>x</mi><mn>2</mn></msup>",
+        "<pre>a",
+    ),
+    *(
+        "<a id=x>",
+        "<select>",
+        "<svg>",
+        "<kbd>a</kbd>",
+        "\u200b<b></b>",
+        "<img alt='abcd'>",
+        "<!-- ",
+        "&#1",
+        "<span class=katex>x</span>",
+    ),
+]
+MDX = ["{", "<A b={", "{`", "{/* ", "<A>", "export const a = {\n", "import {\n", "`a", "$a", "<a\n"]
+TEXT = [".", "a. ", "A. ", ". ", "e.g. ", "a\n\n", "a\n", "!", "。", ") ", '"a. ']
+NESTED = {
+    "lists": lambda n: "".join(" " * i + "- a\n" for i in range(int((2 * n) ** 0.5))),
+    "quotes": lambda n: "".join(">" * i + "a\n" for i in range(int((2 * n) ** 0.5))),
+    "admonitions": lambda n: "".join("    " * i + "!!! note\n" for i in range(int((n / 2) ** 0.5))),
+    "numbered headings": lambda n: "".join(f"# a_{i // 2}\n\n" for i in range(n // 9)),
+}
+CASES = [
+    *((".md", unit) for unit in MARKDOWN),
+    *((".html", unit) for unit in HTML),
+    *((".mdx", unit) for unit in MDX),
+    *((".txt", unit) for unit in TEXT),
+]
+
+
+def four_characters_per_token(texts: Sequence[str]) -> list[int]:
+    return [len(text) // 4 for text in texts]
+
+
+def seconds(folder: Path, suffix: str, text: str) -> float:
+    (folder / f"page{suffix}").write_text(text, "utf-8")
+    started = time.thread_time()
+    try:
+        for document in read_source(str(folder), "https://x.org", 10_000_000).documents:
+            chunk_document(document, four_characters_per_token)
+    except SourceError:
+        pass  # a page without text
+    return time.thread_time() - started
+
+
+def assert_linear(folder: Path, suffix: str, once: str, twice: str) -> None:
+    """Best of several rounds, as other processes disturb some of them."""
+    seconds(folder, suffix, "warm")
+    first = second = float("inf")
+    for _ in range(ROUNDS):
+        first = min(first, seconds(folder, suffix, once))
+        second = min(second, seconds(folder, suffix, twice))
+        if second <= 3 * first:
+            return
+    pytest.fail(f"{second / first:.1f} times as long")
+
+
+@pytest.mark.parametrize(("suffix", "unit"), CASES, ids=repr)
+def test_time_is_linear(suffix: str, unit: str, tmp_path: Path) -> None:
+    once = unit * (SIZE // len(unit))
+    assert_linear(tmp_path, suffix, once, once + once)
+
+
+@pytest.mark.parametrize("shape", NESTED.values(), ids=NESTED.keys())
+def test_time_is_linear_in_nested_text(shape, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    assert_linear(tmp_path, ".md", shape(SIZE), shape(2 * SIZE))
+
+
+def test_time_is_linear_in_the_number_of_files(tmp_path: Path) -> None:
+    for name, count in (("once", 40), ("twice", 80)):
+        (tmp_path / name).mkdir()
+        for number in range(count):
+            (tmp_path / name / f"{number}.md").write_text("# A\n\nText.\n" * 5, "utf-8")
+    assert_linear_folders(tmp_path / "once", tmp_path / "twice")
+
+
+def assert_linear_folders(once: Path, twice: Path) -> None:
+    first = second = float("inf")
+    for _ in range(ROUNDS):
+        first, second = min(first, seconds(once, ".md", "a")), min(second, seconds(twice, ".md", "a"))
+        if second <= 3 * first:
+            return
+    pytest.fail(f"{second / first:.1f} times as long")
