@@ -27,6 +27,8 @@ from glossator.serve.problems import (
 
 SESSION_SCOPE_KEY = "glossator.session"
 """Where the ASGI scope holds the session id of a request, so that an error can name it."""
+MAX_FIELDS = 1000
+"""Of one JSON object: each unknown field is an error of its own, and a body has room for a hundred thousand."""
 _SESSION_FIELDS = ("session_id", "conversation_id", "thread_id")
 _TOO_LARGE = "A number in the request body is too large."
 _SESSION_ID = re.compile(r"[A-Za-z0-9_-]{1,200}")
@@ -165,6 +167,8 @@ def strict_json(body: bytes) -> Any:
 
 
 def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    if len(pairs) > MAX_FIELDS:
+        raise ValueError("The request body has too many fields.")
     value = dict(pairs)
     if len(value) != len(pairs):
         raise ValueError("Duplicate key in the request body.")

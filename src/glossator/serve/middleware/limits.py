@@ -13,9 +13,10 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from glossator.core.settings import Settings
 from glossator.serve.middleware.rate_limit import RateLimiter, client_key
-from glossator.serve.problems import RequestRejected
+from glossator.serve.problems import VALIDATION_ERROR, RequestRejected
 
 MAX_HEADER_BYTES = 65_536
+MAX_QUERY_PARAMETERS = 100
 BODY_TIMEOUT_SECONDS = 15.0
 UNLIMITED_PATHS = frozenset(
     ("/livez", "/readyz", "/health", "/ask/health", "/metrics", "/style.css", "/docs", "/openapi.json", "/llms.txt")
@@ -76,6 +77,10 @@ class LimitsMiddleware:
         size += sum(len(name) + len(value) + len(b": \r\n") for name, value in scope["headers"])
         if size > self.max_header_bytes:
             raise _HeadersTooLarge
+        if scope.get("query_string", b"").count(b"&") >= MAX_QUERY_PARAMETERS:
+            raise RequestRejected(HTTPStatus.BAD_REQUEST, VALIDATION_ERROR, "Too many query parameters.")
+        if {b"content-length", b"transfer-encoding"} <= {name for name, _ in scope["headers"]}:
+            raise _AmbiguousLength
 
 
 def _check_encoding(scope: Scope) -> None:
@@ -91,6 +96,16 @@ class _UnsupportedEncoding(RequestRejected):
     def __init__(self) -> None:
         status = HTTPStatus.UNSUPPORTED_MEDIA_TYPE
         super().__init__(status, status.name, "Compressed request bodies are not supported.", "Omit Content-Encoding.")
+
+
+class _AmbiguousLength(RequestRejected):
+    """A proxy in front may believe the other header, and take the rest of the body for another request."""
+
+    headers = {"Connection": "close"}  # noqa: RUF012 - never changed
+
+    def __init__(self) -> None:
+        message = "The request has both Content-Length and Transfer-Encoding."
+        super().__init__(HTTPStatus.BAD_REQUEST, VALIDATION_ERROR, message, "Send only one of them.")
 
 
 class _HeadersTooLarge(RequestRejected):

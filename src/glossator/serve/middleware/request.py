@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from http import HTTPMethod
 
 from starlette.datastructures import MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -22,6 +23,7 @@ SECURITY_HEADERS = {
     "Referrer-Policy": "no-referrer",
     "Cache-Control": "no-cache",
 }
+_METHODS = frozenset(HTTPMethod)
 _log = logging.getLogger("glossator.requests")
 
 
@@ -62,7 +64,7 @@ class RequestMiddleware:
             current_request_id.reset(token)
 
     def _record(self, scope: Scope, context: RequestContext, status: int) -> None:
-        method, route = scope["method"], _route(scope)
+        method, route = _method(scope), _route(scope)
         self.metrics.record_request(method, route, status, context.seconds, context.times)
         fields = {
             "method": method,
@@ -80,6 +82,11 @@ def _add_headers(start: Message, request_id: str) -> None:
     headers["X-Request-ID"] = request_id
     for name, value in SECURITY_HEADERS.items():
         headers.setdefault(name, value)
+
+
+def _method(scope: Scope) -> str:
+    """The method, if HTTP has it: logs and metrics must not grow with methods that clients invent, either."""
+    return scope["method"] if scope["method"] in _METHODS else "other"
 
 
 def _route(scope: Scope) -> str:

@@ -47,7 +47,7 @@ def start_tracing() -> tuple[RequestTracer, Callable[[], None]]:
     @contextmanager
     def trace_request(scope: Scope) -> Iterator[EndSpan]:
         headers = {key.decode("latin-1"): value.decode("latin-1") for key, value in scope["headers"]}
-        method, parent = scope["method"], propagate.extract(headers)
+        method, parent = scope["method"][:20], propagate.extract(headers)
         attributes = {"http.request.method": method}
         with tracer.start_as_current_span(method, parent, trace.SpanKind.SERVER, attributes) as span:
 
