@@ -10,6 +10,12 @@ import pytest
 
 import glossator
 from commands import CommandResult, quick_folder, run
+from glossator.core.question import Question
+from glossator.core.types import RetrievalResult
+from glossator.pipeline import checking
+from glossator.pipeline.answering import search_book
+from glossator.pipeline.wiring import Engine
+from glossator.store.index.generations import Generation
 
 SOURCE = "The hip motor weighs 40 kg. It must never be lifted by one person."
 
@@ -140,3 +146,26 @@ def test_claim_with_a_nul_character_gets_a_verdict(folder: Path) -> None:
     result = verify(folder, "The hip motor weighs 40\0kg.")
     assert (result.code, result.err) == (0, "")
     assert "1 of 1 claims are supported" in result.out
+
+
+def test_too_many_claims_for_the_book_are_refused_with_the_limit(folder: Path) -> None:
+    many = "".join(f"The motor number {n} is blue.\n\n" for n in range(60))
+    assert verify(folder, many).failed_with(2, "60 different claims", "at most 50", "sources")
+    assert verify(folder, many, "--source", folder / "source.txt").code == 1
+
+
+def test_long_text_is_refused_with_the_limit(folder: Path) -> None:
+    assert verify(folder, "a " * 40_000).failed_with(2, "80,000 characters", "64,000")
+
+
+@pytest.mark.parametrize("text", ["1." * 3000, "a " * 30_000, "The motor is blue. " * 3000])
+def test_repeated_claims_are_searched_for_once(folder: Path, text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    searches: list[str] = []
+
+    def search(_engine: Engine, _book: Generation, question: Question) -> RetrievalResult:
+        searches.append(question.text)
+        return search_book(_engine, _book, question)
+
+    monkeypatch.setattr(checking, "search_book", search)
+    assert verify(folder, text).code == 1
+    assert sum(map(len, searches)) <= checking.MAX_QUERY_LENGTH

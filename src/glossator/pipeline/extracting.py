@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import accumulate
 
 from glossator.answer.cite import CheckedQuote, cite, cite_selection
 from glossator.answer.extractive import (
@@ -18,7 +20,7 @@ from glossator.core.answers import Answer, Evidence
 from glossator.core.ports import no_progress
 from glossator.core.question import Question
 from glossator.core.thresholds import is_answerable
-from glossator.core.types import Passage, RetrievalResult
+from glossator.core.types import Chunk, Passage, RetrievalResult
 from glossator.ingest.chunk import SELECTION_CHUNKS, chunk_document
 from glossator.ingest.selection import selection_document
 from glossator.pipeline.wiring import Engine
@@ -28,6 +30,9 @@ from glossator.verification.confidence import confidence
 
 MAX_SELECTION_CHUNKS = 24
 """Chunks of a selection that are embedded per question; a longer selection is first narrowed by keywords."""
+
+MAX_SELECTION_TOKENS = 3000
+"""Of these chunks; ordinary text stays below it."""
 
 
 def extract(
@@ -54,7 +59,7 @@ def extract_selection(engine: Engine, question: Question, replaced: int = 0) -> 
     query = engine.embedder.embed_query(question.text, embedding_seconds(question.deadline))
     words = weigh_words(question.text, engine.word_counts())
     chunks = chunk_document(selection_document(selection), engine.embedder.count_tokens, SELECTION_CHUNKS)
-    chunks = nearest_chunks(chunks, words, MAX_SELECTION_CHUNKS)
+    chunks = _within_budget(engine, nearest_chunks(chunks, words, MAX_SELECTION_CHUNKS))
     embedded = engine.embedder.embed_chunks(chunks, no_progress)
     vectors = [embedding.sentences.astype("float32") for embedding in embedded]
     if is_generic(question.text):
@@ -70,6 +75,12 @@ def extract_selection(engine: Engine, question: Question, replaced: int = 0) -> 
         quotes = choose_sentences(words.weights, query.sentence, material, fragments=True)
     checked = _check(engine, quotes, [selection], [_evidence_in_selection(quote) for quote in quotes])
     return cite_selection(checked, _confidence(relevance, checked, replaced)) if checked else None
+
+
+def _within_budget(engine: Engine, chunks: Sequence[Chunk]) -> list[Chunk]:
+    """The first chunks of a selection, as many as can be embedded in time."""
+    totals = list(accumulate(engine.embedder.count_tokens([chunk.text for chunk in chunks])))
+    return list(chunks[: max(1, bisect_right(totals, MAX_SELECTION_TOKENS))])
 
 
 def _check(

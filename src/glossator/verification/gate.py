@@ -46,6 +46,7 @@ class Gate:
         self._newlines = 0
         self._judged = 0
         self._output: list[str] = []
+        self._verdicts: dict[tuple[object, ...], Verdict] = {}
         self._numbers: dict[int, int] = {}
         self.evidence: list[Evidence] = []
         self.sentences: list[Sentence] = []
@@ -125,6 +126,12 @@ class Gate:
         self._judged += 1
         if self._judged > MAX_CLAIMS or self._is_expired():
             return unsupported(TOO_MANY_CLAIMS if self._judged > MAX_CLAIMS else DEADLINE_EXCEEDED)
+        key = (segment.text, segment.citations, segment.kind, len(self._prepared.texts))
+        if key not in self._verdicts:
+            self._verdicts[key] = self._judge_once(segment)
+        return self._verdicts[key]
+
+    def _judge_once(self, segment: Segment) -> Verdict:
         judge = self._verifier.judge_code if segment.kind is SegmentKind.CODE else self._verifier.judge
         cited = [number for number in segment.citations if 1 <= number <= len(self._prepared.texts)]
         verdict = self._apply_policy(segment, judge(segment.text, self._prepared, cited)) if cited else None

@@ -33,6 +33,12 @@ MAX_SENTENCE_TOKENS = 250
 
 _LINE_BREAK = re.compile(r"(?P<end>)(?:(?<=[.!?:;…。۔])[ \t]*\n|\n[ \t]*\n)\s*")
 
+MAX_ENCODED_TOKENS = 3000
+"""Per answer, in passages and claims; what exceeds it is judged by words alone, so that no text takes long."""
+
+_MODEL_TOKEN = re.compile(r"[A-Za-z]{1,6}|[^\sA-Za-z]")
+"""Roughly a token of the model."""
+
 _ITEM_MARKER = re.compile(r"(?:[>\s]|[-*+•|]|\d{1,3}[.)]|#{1,6})*")
 
 _MAX_MARGIN = 200
@@ -53,7 +59,8 @@ class PreparedPassages:
         self.texts = tuple(p if isinstance(p, str) else p.text for p in passages)
         self.passages = tuple(None if isinstance(p, str) else p for p in passages)
         self._encoder = encoder
-        self._vectors: dict[int, TokenVectors] = {}
+        self._vectors: dict[int, TokenVectors | None] = {}
+        self._encodable_tokens = MAX_ENCODED_TOKENS
 
     def add(self, passages: Sequence[Passage | str]) -> None:
         """Add passages; their numbers continue from the last."""
@@ -88,11 +95,19 @@ class PreparedPassages:
 
     def vectors(self, number: int) -> TokenVectors | None:
         """The token vectors of a passage (numbered from 1); None in a language that the model does not know."""
-        if self._encoder is None or self.tokenized[number - 1].content.language != MODEL_LANGUAGE:
+        if self.tokenized[number - 1].content.language != MODEL_LANGUAGE:
             return None
         if number not in self._vectors:
-            self._vectors[number] = self._encoder.encode(self.texts[number - 1])
+            self._vectors[number] = self.encode(self.texts[number - 1])
         return self._vectors[number]
+
+    def encode(self, text: str) -> TokenVectors | None:
+        """The token vectors of a passage or claim; None without a model, or if its budget is used up."""
+        length = len(_MODEL_TOKEN.findall(text))
+        if self._encoder is None or length > self._encodable_tokens:
+            return None
+        self._encodable_tokens -= length
+        return self._encoder.encode(text)
 
 
 class Verifier:
@@ -183,11 +198,12 @@ class Verifier:
         self, claim: TokenizedText, found: Sequence[Comparison], prepared: PreparedPassages, numbers: Sequence[int]
     ) -> list[dict[str, float]]:
         """Features from the token model; none for the exact words of the source or in a language it does not know."""
-        vectors = [] if all(f.is_identical for f in found) else [prepared.vectors(number) for number in numbers]
-        known = [vector for vector in vectors if vector is not None]
-        if self.encoder is None or not known or len(known) < len(vectors):
+        passages = dict.fromkeys(f.window.passage for f in found if not f.is_identical)
+        vectors = {place: prepared.vectors(numbers[place]) for place in passages}
+        known = {place: vector for place, vector in vectors.items() if vector is not None}
+        own = prepared.encode(claim.text) if known and len(known) == len(vectors) else None
+        if own is None:
             return [{} for _ in found]
-        own = self.encoder.encode(claim.text)
         return [{} if f.is_identical else vector_features(own, claim, known, f) for f in found]
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,15 +17,15 @@ LEAST_SIMILAR = 3
 
 
 def vector_features(
-    claim: TokenVectors, tokenized: TokenizedText, passages: Sequence[TokenVectors], comparison: Comparison
+    claim: TokenVectors, tokenized: TokenizedText, passages: Mapping[int, TokenVectors], comparison: Comparison
 ) -> dict[str, float]:
-    """Mean and lowest similarity of the content words, to the window and to all passages."""
+    """Mean and lowest similarity of the content words, to the window and to all passages that were compared."""
     words = [token for token in tokenized.tokens if token.weight]
     source = passages[comparison.window.passage]
     inside = _window_vectors(source, comparison.window)
     in_window = _word_means(claim, words, _best_matches(claim.vectors, inside))
     anywhere = _word_means(
-        claim, words, np.max([_best_matches(claim.vectors, passage.vectors) for passage in passages], axis=0)
+        claim, words, np.max([_best_matches(claim.vectors, passage.vectors) for passage in passages.values()], axis=0)
     )
     return {
         "likeness": float(in_window.mean()),

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from heapq import nlargest
 from itertools import pairwise
 
 from glossator.core.text.sentences import split_sentences
@@ -21,14 +22,22 @@ MAX_PASSAGE_LENGTH = 100_000
 """In characters. The rest of a longer passage is ignored."""
 
 
+_MAX_RANKED = 24
+"""Sentences with the most words of a claim, whose word pairs are compared as well."""
+
+
 @dataclass(frozen=True, slots=True)
 class TokenizedPassage:
-    """A passage with the character span, token span and content stems of each sentence."""
+    """A passage with the character span, token span and content stems of each sentence.
+
+    `sentences_with` gives the numbers of the sentences that contain a stem.
+    """
 
     content: TokenizedText
     sentences: tuple[Span, ...]
     token_spans: tuple[Span, ...]
     stems: tuple[frozenset[str], ...]
+    sentences_with: dict[str, list[int]]
     all_stems: frozenset[str]
     synonym_groups: frozenset[int]
 
@@ -62,10 +71,14 @@ def _tokenize_passage(text: str, language: str) -> TokenizedPassage:
             at += 1
         token_spans.append(Span(begin, at))
     stems = tuple(frozenset(t.stem for t in content.tokens[s.start : s.end] if t.weight) for s in token_spans)
+    sentences_with: dict[str, list[int]] = {}
+    for number, found in enumerate(stems):
+        for stem in found:
+            sentences_with.setdefault(stem, []).append(number)
     all_stems = frozenset(token.stem for token in content.tokens)
     known = synonym_groups()
     groups = frozenset(number for stem in all_stems for number in known.get(stem, ()))
-    return TokenizedPassage(content, sentences, tuple(token_spans), stems, all_stems, groups)
+    return TokenizedPassage(content, sentences, tuple(token_spans), stems, sentences_with, all_stems, groups)
 
 
 def best_windows(
@@ -74,11 +87,13 @@ def best_windows(
     """The windows most likely to support a claim, best first."""
     weights = {token.stem: token.weight for token in claim if token.weight}
     bigrams = {(a.stem, b.stem) for a, b in pairwise(claim)}
+    nearest = nlargest(
+        _MAX_RANKED, ((*found, -number) for number, p in enumerate(passages) for found in _overlaps(p, weights))
+    )
     ranked = sorted(
         (
-            (_overlap(stems, weights) + 0.3 * _shared_bigrams(passage, sentence, bigrams), -number, -sentence)
-            for number, passage in enumerate(passages)
-            for sentence, stems in enumerate(passage.stems)
+            (overlap + 0.3 * _shared_bigrams(passages[-number], -sentence, bigrams), number, sentence)
+            for overlap, sentence, number in nearest
         ),
         reverse=True,
     )[: max_windows + 2]
@@ -96,9 +111,15 @@ def _contains(outer: Window, inner: Window) -> bool:
     return outer.passage == inner.passage and outer.first <= inner.first and inner.last <= outer.last
 
 
-def _overlap(stems: frozenset[str], weights: dict[str, float]) -> float:
-    shared = stems & weights.keys()
-    return sum(weights[stem] for stem in shared) - 0.01 * len(stems)
+def _overlaps(passage: TokenizedPassage, weights: dict[str, float]) -> Iterator[tuple[float, int]]:
+    """How much of a claim each sentence contains, with its negated number; a short sentence ranks before a long one."""
+    shared: dict[int, float] = {}
+    for stem, weight in weights.items():
+        for sentence in passage.sentences_with.get(stem, ()):
+            shared[sentence] = shared.get(sentence, 0.0) + weight
+    if not shared and passage.stems:
+        shared = {0: 0.0}
+    return ((weight - 0.01 * len(passage.stems[sentence]), -sentence) for sentence, weight in shared.items())
 
 
 def _shared_bigrams(passage: TokenizedPassage, sentence: int, wanted: set[tuple[str, str]]) -> int:
