@@ -99,6 +99,18 @@ def report_gate(claims: Sequence[sets.LabelledClaim], rows: Sequence[Rows]) -> N
     print(f"pass the strict gate (score at least {SHOWN}): {shares}")
 
 
+def report_plain_pairs(claims: Sequence[sets.LabelledClaim], rows: Sequence[Rows]) -> None:
+    """Print the share of plain true and false sentences that the strict gate shows, by kind and in total."""
+    shown: dict[tuple[bool, str], list[bool]] = defaultdict(list)
+    for claim, row in zip(claims, rows, strict=True):
+        passes = bool(row) and all(max(score(window) for window in windows) >= SHOWN for windows in row)
+        for kind in (claim.kind, "all"):
+            shown[claim.supported, kind].append(passes)
+    print("\n| plain pairs, the seen half | pairs | shown by the strict gate |\n|---|---|---|")
+    for (supported, kind), found in sorted(shown.items()):
+        print(f"| {'true' if supported else 'false'}, {kind} | {len(found)} | {statistics.mean(found):.1%} |")
+
+
 def report_balanced_accuracy(title: str, claims: Sequence[sets.LabelledClaim], rows: Sequence[Rows]) -> None:
     """Print the mean of the accuracy on supported and on unsupported claims."""
     shares = []
@@ -146,6 +158,8 @@ def main() -> None:
     report_kinds(
         "four languages, the half not fitted to", spoken, sets.features("languages-test", spoken, verifier), kinds
     )
+    pairs = sets.plain_pairs("plain_pairs_seen")
+    report_plain_pairs(pairs, sets.features("plain-pairs", pairs, verifier))
     print("\n| balanced accuracy | claims | " + " | ".join(JUDGES) + " |\n|---|---|---|---|---|")
     for name, claims in (("wice", sets.wice()), ("begin", sets.begin()), ("summedits", sets.summedits(400))):
         report_balanced_accuracy(name, claims, sets.features(name, claims, verifier))

@@ -64,6 +64,12 @@ def by_hand(name: str, split: str | None = None) -> list[LabelledClaim]:
     ]
 
 
+def plain_pairs(name: str) -> list[LabelledClaim]:
+    """Short sentences with a true or false sentence in nearly the same words, by people who did not see the code."""
+    rows = _lines(SETS / f"{name}.jsonl")
+    return [LabelledClaim(row["kind"], row["claim"], (row["source"],), row["label"], row["topic"]) for row in rows]
+
+
 def wice() -> list[LabelledClaim]:
     """Claims from Wikipedia and the pages they cite; partly supported counts as not supported."""
     rows = _lines(next(unpack("wice_dev.tgz").rglob("dev.jsonl")))
@@ -106,7 +112,8 @@ def features(name: str, claims: Sequence[LabelledClaim], verifier: Verifier) -> 
         for file in sorted((ROOT / "src/glossator/verification").rglob("*.*"))
         if _affects_features(file)
     )
-    stamp = hashlib.sha256(code + repr(claims).encode() + verifier.version.encode()).hexdigest()[:16]
+    model = verifier.encoder.fingerprint if verifier.encoder else "words"
+    stamp = hashlib.sha256(code + repr(claims).encode() + model.encode()).hexdigest()[:16]
     cached = CACHE / "claims" / f"{name}-{stamp}.pickle"
     if not cached.exists():
         cached.parent.mkdir(parents=True, exist_ok=True)

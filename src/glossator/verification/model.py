@@ -24,8 +24,14 @@ VECTOR_FEATURES = tuple(
     likeness likeness_low likeness_least likeness_anywhere likeness_anywhere_low replaced_unlike replaced_most_unlike
     """.split()
 )
-MAX_SPLICED_SCORE = 0.7
-"""Limit for a claim whose words come from different clauses: it may be true, but no sentence says it."""
+_LIMITS = (
+    (0.4, ("polarity", "roles", "causes", "letters")),
+    (0.7, ("spliced", "relation", *_HARD_DIFFERENCES)),
+)
+"""The highest scores of claims with a difference, however close they are otherwise.
+
+Below `SUPPORTED` if the claim contradicts its source; below `SHOWN` if it may be true, but no sentence says it.
+"""
 
 _MAX_SYNONYM_DISTANCE = 0.3
 """Two words further apart than this are not synonyms."""
@@ -36,7 +42,7 @@ def score(features: dict[str, float]) -> float:
     weights = load_weights()["tokens" if "likeness" in features else "words"]
     logit = weights["bias"] + sum(weights.get(name, 0.0) * value for name, value in derive_inputs(features).items())
     value = round(1 / (1 + math.exp(-max(-30.0, min(30.0, logit)))), 4)
-    return min(value, MAX_SPLICED_SCORE) if features["spliced"] else value
+    return min(value, *(limit for limit, names in _LIMITS if any(features[name] for name in names)), 1.0)
 
 
 def derive_inputs(features: dict[str, float]) -> dict[str, float]:

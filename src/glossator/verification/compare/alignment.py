@@ -30,7 +30,8 @@ class Alignment:
     def __init__(self, claim: TokenizedText, window: Window, passages: Sequence[TokenizedPassage]) -> None:
         self.claim, self.window, self.passages = claim.tokens, window, passages
         self.language = claim.language
-        self._claim_text, self._source_text = claim.text, passages[window.passage].content.text
+        self.claim_source, self.source = claim.text, passages[window.passage].content.text
+        """The texts that the offsets of the tokens refer to."""
         self.pairs = align(self.claim, window.tokens)
         self.by_claim = {p.claim: p for p in self.pairs if p.claim is not None}
         self.by_source = {p.source: p for p in self.pairs if p.source is not None and p.claim is not None}
@@ -60,11 +61,11 @@ class Alignment:
 
     def claim_text(self, token: Token) -> str:
         """The exact text of a token of the claim."""
-        return _exact_text(self._claim_text, self.claim, token)
+        return _exact_text(self.claim_source, self.claim, token)
 
     def source_text(self, token: Token) -> str:
         """The exact text of a token of the source."""
-        return _exact_text(self._source_text, self.window.tokens, token)
+        return _exact_text(self.source, self.window.tokens, token)
 
     def _find_elsewhere(self, token: Token) -> int | None:
         """The index of a matching token anywhere in the window; one that is still unmatched is preferred."""

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from glossator.verification.compare.alignment import AlignedPair, Alignment
 from glossator.verification.compare.difference import CheckResult, Difference
 from glossator.verification.compare.similarity import are_incompatible
+from glossator.verification.compare.statements import split_statements
 from glossator.verification.reading.tokenizer import Token
 
 _PROHIBITION = "prohibition"
@@ -53,7 +54,11 @@ def check_numbers(alignment: Alignment) -> CheckResult:
 
 
 def check_markers(alignment: Alignment) -> CheckResult:
-    """Negation, modality and quantifiers that were added, dropped or changed."""
+    """Negation, modality and quantifiers that were added, dropped or changed.
+
+    A negation may be left out together with the alternative that it excludes; `check_polarity` sees if it was not.
+    """
+    excluded = _alternative_indexes(alignment)
     features: dict[str, float] = {}
     found: list[Difference] = []
     for family in ("negation", "modality", "quantifier"):
@@ -71,6 +76,7 @@ def check_markers(alignment: Alignment) -> CheckResult:
             t
             for n, t in enumerate(alignment.window.tokens)
             if t.family == family and n not in used and alignment.is_source_unmatched(n) and _was_dropped(alignment, n)
+            if family != "negation" or n not in excluded
         ]
         features |= {
             f"{family}_changed": float(len(changed)),
@@ -85,6 +91,12 @@ def check_markers(alignment: Alignment) -> CheckResult:
             Difference(family, "", alignment.source_text(t)) for t in dropped
         ]
     return features, found
+
+
+def _alternative_indexes(alignment: Alignment) -> set[int]:
+    """The tokens of the source that belong to an excluded or contrasted alternative."""
+    statements = split_statements(alignment.window.tokens, alignment.source, alignment.language)
+    return {n for statement in statements if statement.is_alternative for n in range(statement.start, statement.end)}
 
 
 def _conflict(one: Token, other: Token, family: str) -> bool:

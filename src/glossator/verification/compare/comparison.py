@@ -15,7 +15,10 @@ from glossator.verification.compare.changes import (
     is_replaced,
 )
 from glossator.verification.compare.difference import CheckResult, Difference
+from glossator.verification.compare.names import check_letters
 from glossator.verification.compare.order import check_exchange, count_spliced
+from glossator.verification.compare.roles import check_causes, check_relations, check_roles
+from glossator.verification.compare.statements import check_polarity
 from glossator.verification.compare.windows import TokenizedPassage, Window
 from glossator.verification.reading.tokenizer import TokenizedText
 
@@ -24,7 +27,7 @@ CHANGES = tuple(
     """
     missing spliced number unit number_absent number_swapped opposite opposite_loose exchange voice moved replaced
     replaced_near replaced_known negation_changed negation_added negation_dropped modality_changed modality_added
-    modality_dropped quantifier_changed quantifier_added quantifier_dropped
+    modality_dropped quantifier_changed quantifier_added quantifier_dropped polarity roles causes letters relation
     """.split()
 )
 """Features that are all 0 if the claim has the words of the source."""
@@ -51,7 +54,7 @@ def compare(claim: TokenizedText, window: Window, passages: Sequence[TokenizedPa
     alignment = Alignment(claim, window, passages)
     features: dict[str, float] = {}
     differences: list[Difference] = []
-    for check in (_check_coverage, check_numbers, check_markers, check_antonyms, check_exchange, check_replaced):
+    for check in _CHECKS:
         values, found = check(alignment)
         features |= values
         differences += found
@@ -102,3 +105,18 @@ def _is_reused(alignment: Alignment, index: int) -> bool:
 
 def _longest_run(indexes: Sequence[int], wanted: set[int]) -> int:
     return max((len(list(run)) for inside, run in groupby(indexes, key=wanted.__contains__) if inside), default=0)
+
+
+_CHECKS = (
+    _check_coverage,
+    check_numbers,
+    check_markers,
+    check_antonyms,
+    check_exchange,
+    check_replaced,
+    check_polarity,
+    check_roles,
+    check_causes,
+    check_letters,
+    check_relations,
+)

@@ -52,7 +52,12 @@ def _marker_similarity(one: Token, other: Token) -> float:
 
 
 def are_incompatible(one: Token, other: Token) -> bool:
-    """Whether two words exclude each other: antonyms, or different units of one dimension."""
+    """Whether two words exclude each other: antonyms, or different units of one dimension.
+
+    Units of numbers do not: the quantities are compared.
+    """
+    if one.family == other.family == "unit":
+        return False
     return are_antonyms(one.stem, other.stem) or _differ_in_unit(one.form, other.form)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import lru_cache
+from importlib import resources
 
 from glossator.core.text.words import stem as english_stem
 
@@ -22,7 +23,7 @@ _MIN_REMAINDER = {prefix: 4 if prefix in "فبلکس" else 3 for prefix in _ARAB
 def stem(form: str, language: str) -> str:
     """The stem of a word form."""
     if language == "en":
-        return english_stem(form)
+        return english_stem(_irregular_verbs().get(form, form))
     if language == "ar":
         found = (p for p in _ARABIC_PREFIXES if form.startswith(p) and len(form) - len(p) >= _MIN_REMAINDER[p])
         form = form.removeprefix(next(found, ""))
@@ -30,3 +31,11 @@ def stem(form: str, language: str) -> str:
         if form.endswith(suffix) and len(form) - len(suffix) >= (3 if language in ("ar", "ur") else 4):
             return form[: -len(suffix)]
     return form
+
+
+@lru_cache
+def _irregular_verbs() -> dict[str, str]:
+    """The base form of irregular English verb forms."""
+    text = resources.files("glossator.verification.reading.lexicon").joinpath("irregular_verbs.txt").read_text("utf-8")
+    lines = (line.split() for line in text.splitlines() if not line.startswith("#"))
+    return {form: base for base, *forms in lines for form in forms}

@@ -43,6 +43,8 @@ _EXCEPT = "سوی"
 Folding would drop the hamza of the commonest one and make it another word, "that not".
 """
 
+_NAME_WEIGHT = 1.3
+_VERB_FOLLOWS = re.compile(r" (?:is|are|was|has|can|must|may|does|ist|hat|kann|es|tiene)\b|[ ]?[.,:;)]")
 _IF = "اذا"
 _MAX_EXCEPTION_DISTANCE = 8
 """How many tokens before an exception its negation may be."""
@@ -149,6 +151,8 @@ def _word_token(
     text: str, match: re.Match[str], clause: int, language: str, lexicon: Lexicon, sentence_start: bool, in_unit: bool
 ) -> Token:
     raw = match.group()
+    if not in_unit and _is_letter_name(text, match, sentence_start):
+        return Token(match.start(), match.end(), raw, raw, _NAME_WEIGHT, clause, True)
     form = fold(raw) if language != "ar" else _EXCEPT if raw in _EXCEPTIVES else _without_proclitic(fold(raw), lexicon)
     quoted = text[match.start() - 1 : match.start()] == "`"
     name = quoted or (not sentence_start and raw[:1].isupper()) or _looks_technical(raw)
@@ -156,6 +160,14 @@ def _word_token(
     return Token(
         match.start(), match.end(), form, stem(form, language), weight, clause, name, family="unit" if in_unit else ""
     )
+
+
+def _is_letter_name(text: str, match: re.Match[str], sentence_start: bool) -> bool:
+    """Whether a single capital names something ("port A", "vitamin C"), unlike the article or pronoun."""
+    raw = match.group()
+    if len(raw) != 1 or not raw.isupper() or raw == "I":
+        return False
+    return not sentence_start or _VERB_FOLLOWS.match(text, match.end()) is not None
 
 
 def _without_proclitic(form: str, lexicon: Lexicon) -> str:
@@ -175,7 +187,7 @@ def _weight(form: str, name: bool, language: str) -> float:
     """Names weigh most; very short words weigh little, except in English."""
     if language != "en" and len(form) <= 3 and not name:
         return 0.4
-    return 1.3 if name else 1.0
+    return _NAME_WEIGHT if name else 1.0
 
 
 def _merge_numbers(tokens: list[Token], lexicon: Lexicon, text: str) -> list[Token]:

@@ -39,6 +39,8 @@ class Lexicon:
     fractions: dict[str, float]
     ordinals: dict[str, float]
     joiners: frozenset[str]
+    cues: dict[str, frozenset[str]]
+    """Words that open an exclusion, contrast or condition, and those that mark the passive voice."""
 
 
 def fold(word: str) -> str:
@@ -61,7 +63,7 @@ def lexicon_for(language: str) -> Lexicon:
     table = {kind: _fold_keys(numbers.get(kind, {}).get(language, {})) for kind in ("words", "scales", "fractions")}
     multiples = _fold_keys(numbers.get("multiples", {}).get(language, {}))
     return Lexicon(
-        function_words=frozenset(fold(word) for word in _load_toml("function_words.toml").get(language, "").split()),
+        function_words=_fold_words(_load_toml("function_words.toml").get(language, "")),
         markers=markers,
         max_phrase_length=max(map(len, markers), default=1),
         numbers=table["words"] | multiples,
@@ -69,6 +71,10 @@ def lexicon_for(language: str) -> Lexicon:
         fractions=table["fractions"],
         ordinals=_fold_keys(numbers.get("ordinals", {}).get(language, {})),
         joiners=frozenset(fold(word) for word in numbers.get("joiners", {}).get(language, ())),
+        cues={
+            name: frozenset(map(fold, words.get(language, "").split()))
+            for name, words in _load_toml("cues.toml").items()
+        },
     )
 
 
@@ -114,6 +120,10 @@ def _stem(word: str) -> str:
 
 def _fold_keys(table: dict[str, float]) -> dict[str, float]:
     return {fold(word): float(value) for word, value in table.items()}
+
+
+def _fold_words(words: str) -> frozenset[str]:
+    return frozenset(map(fold, words.split()))
 
 
 def _load_lines(name: str) -> list[str]:

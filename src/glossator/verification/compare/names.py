@@ -1,0 +1,78 @@
+"""Checks that letters which name things ("port A", "vitamin C") keep what is said of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from glossator.verification.compare.alignment import Alignment
+from glossator.verification.compare.difference import CheckResult, Difference
+from glossator.verification.compare.statements import matching_places
+from glossator.verification.reading.tokenizer import Token
+
+_COORDINATORS = frozenset("and or but while whereas und oder aber während y o pero mientras و او اور یا".split())
+
+
+def check_letters(alignment: Alignment) -> CheckResult:
+    """Letters that the source does not have, or of which it says something else."""
+    source = alignment.window.tokens
+    found = []
+    for index, token in enumerate(alignment.claim):
+        if not is_letter(token):
+            continue
+        rival = _rival(alignment, index)
+        if rival is not None or all(other.form != token.form for other in source) or _role_changed(alignment, index):
+            found.append(
+                Difference("replaced", alignment.claim_text(token), alignment.source_text(rival) if rival else "")
+            )
+    return {"letters": float(len(found))}, found
+
+
+def is_letter(token: Token) -> bool:
+    """Whether a token is a single letter that names something."""
+    return len(token.form) == 1 and token.is_name and token.form.isupper()
+
+
+def _parts(tokens: Sequence[Token]) -> list[int]:
+    """The number of the part that each token is in; parts are clauses, divided again at conjunctions."""
+    found: list[int] = []
+    for index, token in enumerate(tokens):
+        new = index and (token.clause != tokens[index - 1].clause or token.form in _COORDINATORS)
+        found.append((found[-1] if found else 0) + bool(new))
+    return found
+
+
+def _rival(alignment: Alignment, index: int) -> Token | None:
+    """Another letter of which the source says what the claim says of this one.
+
+    Words before the other letter may belong to both ("press button X to jump and button Y to crouch").
+    """
+    source, mine = alignment.window.tokens, _parts(alignment.claim)
+    parts = _parts(source)
+    own = {parts[n] for n, other in enumerate(source) if other.form == alignment.claim[index].form}
+    rivals = {parts[n]: n for n, t in enumerate(source) if is_letter(t) and parts[n] not in own}
+    letters = [n for n, token in enumerate(alignment.claim) if is_letter(token)]
+    near = [n for n, part in enumerate(mine) if n not in letters and (len(letters) == 1 or part == mine[index])]
+    for at in matching_places(alignment, near).values():
+        elsewhere = [rivals[parts[n]] for n in at if n > rivals.get(parts[n], len(source))]
+        if elsewhere and own.isdisjoint(parts[n] for n in at):
+            return source[elsewhere[0]]
+    return None
+
+
+def _role_changed(alignment: Alignment, index: int) -> bool:
+    """Whether a letter stands after the preposition that another letter of the claim has in the source."""
+    token, before = alignment.claim[index], _preposition(alignment.claim, index)
+    source = alignment.window.tokens
+    own = [_preposition(source, n) for n, other in enumerate(source) if other.form == token.form]
+    others = [
+        _preposition(source, n) for n, other in enumerate(source) if is_letter(other) and other.form != token.form
+    ]
+    return before is not None and before not in own and before in others and None not in own
+
+
+def _preposition(tokens: Sequence[Token], index: int) -> str | None:
+    """The function word before a letter and the noun that it belongs to ("from terminal A")."""
+    for token in reversed(tokens[max(0, index - 3) : index]):
+        if not token.weight and token.clause == tokens[index].clause and token.form not in ("the", "a", "an"):
+            return token.form
+    return None

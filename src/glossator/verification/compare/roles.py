@@ -1,0 +1,175 @@
+"""Compares who does what to whom, also between the active and the passive voice, and what causes what."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from glossator.verification.compare.alignment import Alignment
+from glossator.verification.compare.difference import CheckResult, Difference
+from glossator.verification.compare.statements import is_negator, split_statements
+from glossator.verification.reading.lexicon import Lexicon, lexicon_for
+from glossator.verification.reading.tokenizer import Token
+
+_PARTICIPLES = {
+    "en": ("ed", "en", "wn", "ught", "pt", "nt", "lt", "rn", "ld", "de", "ne", "id", "ad", "un", "ck", "ost", "et"),
+    "es": ("ado", "ada", "ados", "adas", "ido", "ida", "idos", "idas", "to", "ta", "tos", "tas", "cho", "cha"),
+}
+_MAX_AUXILIARY_DISTANCE = 3
+_MIN_CROSSED = 2
+"""Words on the wrong side; one may be there by chance."""
+
+
+Words = tuple[Token, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """A verb with its agent and what it acts on; `negative` is None if that cannot be told."""
+
+    verb: Token
+    agent: Words
+    patient: Words
+    negative: bool | None
+    passive: bool
+
+
+def check_roles(alignment: Alignment) -> CheckResult:
+    """Events of the claim that the source has only with the roles exchanged or with the opposite polarity."""
+    lexicon = lexicon_for(alignment.language)
+    if not lexicon.cues["auxiliary"]:
+        return {"roles": 0.0}, []
+    source, claim = alignment.window.tokens, alignment.claim
+    mine, theirs = (
+        list(_events(claim, alignment.claim_source, alignment.language, {t.stem for t in source})),
+        list(_events(source, alignment.source, alignment.language, {t.stem for t in claim})),
+    )
+    found = []
+    for own in mine:
+        others = [other for other in theirs if other.verb.stem == own.verb.stem and (own.passive or other.passive)]
+        if others and all(_disagree(own, other) for other in others):
+            words = ((*role, own.verb)[0] for role in (own.patient, own.agent))
+            found.append(Difference("exchange", *map(alignment.claim_text, words)))
+    return {"roles": float(len(found))}, found
+
+
+def _disagree(own: Event, other: Event) -> bool:
+    if own.negative is not None and other.negative is not None and own.negative is not other.negative:
+        return True
+    return _crosses(own.agent, other.agent, other.patient) or _crosses(own.patient, other.patient, other.agent)
+
+
+def _crosses(own: Words, same: Words, opposite: Words) -> bool:
+    """Whether a role is filled by words that fill the opposite role in the source."""
+    return _stems(own).isdisjoint(_stems(same)) and not _stems(own).isdisjoint(_stems(opposite))
+
+
+def _events(tokens: Sequence[Token], text: str, language: str, known: set[str]) -> Iterator[Event]:
+    """The verbs that another text has as well, with their roles."""
+    lexicon = lexicon_for(language)
+    statements = split_statements(tokens, text, language)
+    mixed = any(statement.is_alternative for statement in statements)
+    for statement in statements:
+        negative = None if mixed else statement.negative
+        place = range(statement.start, statement.end)
+        for at in place:
+            token = tokens[at]
+            if not token.weight or token.stem not in known:
+                continue
+            auxiliary = _auxiliary_before(tokens, at, place.start, lexicon, language)
+            before = _content(tokens[place.start : at if auxiliary is None else auxiliary])
+            if auxiliary is None:
+                yield Event(token, before, _object(tokens, at + 1, place.stop, lexicon), negative, False)
+            else:
+                agent = _agent(tokens, at + 1, place.stop, lexicon)
+                yield Event(token, agent, before, negative, True)
+
+
+def _auxiliary_before(tokens: Sequence[Token], at: int, start: int, lexicon: Lexicon, language: str) -> int | None:
+    """The auxiliary that makes a participle passive, if any."""
+    if not tokens[at].form.endswith(_PARTICIPLES[language]):
+        return None
+    for index in range(at - 1, max(start, at - 1 - _MAX_AUXILIARY_DISTANCE) - 1, -1):
+        if tokens[index].form in lexicon.cues["auxiliary"]:
+            return index
+        if tokens[index].weight and not is_negator(tokens[index]) and not tokens[index].form.endswith("ly"):
+            return None
+    return None
+
+
+def _agent(tokens: Sequence[Token], start: int, end: int, lexicon: Lexicon) -> Words:
+    by = next((n for n in range(start, end) if tokens[n].form in lexicon.cues["agent"]), None)
+    return () if by is None else _object(tokens, by + 1, end, lexicon)
+
+
+def _object(tokens: Sequence[Token], start: int, end: int, lexicon: Lexicon) -> Words:
+    """The words up to the next preposition."""
+    stop = next((n for n in range(start, end) if tokens[n].form in _ends_object(lexicon)), end)
+    return _content(tokens[start:stop])
+
+
+def _ends_object(lexicon: Lexicon) -> frozenset[str]:
+    return lexicon.cues["preposition"] | lexicon.cues["agent"]
+
+
+def _content(tokens: Sequence[Token]) -> Words:
+    return tuple(token for token in tokens if token.weight and not token.quantity)
+
+
+def _stems(tokens: Sequence[Token]) -> frozenset[str]:
+    return frozenset(token.stem for token in tokens)
+
+
+def check_causes(alignment: Alignment) -> CheckResult:
+    """Whether a cause or condition and its consequence were exchanged."""
+    lexicon = lexicon_for(alignment.language)
+    mine, theirs = _sides(alignment.claim, lexicon), _sides(alignment.window.tokens, lexicon)
+    if mine is None or theirs is None:
+        return {"causes": 0.0}, []
+    straight = len(_stems(mine[0]) & _stems(theirs[0])) + len(_stems(mine[1]) & _stems(theirs[1]))
+    crossed = len(_stems(mine[0]) & _stems(theirs[1])) + len(_stems(mine[1]) & _stems(theirs[0]))
+    if crossed <= straight or crossed < _MIN_CROSSED:
+        return {"causes": 0.0}, []
+    return {"causes": 1.0}, [Difference("exchange", *(alignment.claim_text(side[-1]) for side in mine))]
+
+
+def _sides(tokens: Sequence[Token], lexicon: Lexicon) -> tuple[Words, Words] | None:
+    """The words of the consequence and of its cause or condition, if there is just one."""
+    marks = [n for n, token in enumerate(tokens) if token.form in lexicon.cues["condition"]]
+    if len(marks) != 1:
+        return None
+    start = marks[0]
+    end = next((n for n in range(start, len(tokens)) if tokens[n].clause != tokens[start].clause), len(tokens))
+    sides = _content([*tokens[:start], *tokens[end:]]), _content(tokens[start:end])
+    return sides if all(sides) else None
+
+
+def check_relations(alignment: Alignment) -> CheckResult:
+    """Relations in time, place or degree ("before", "than") that the source does not state."""
+    if alignment.language != "en":
+        return {"relation": 0.0}, []
+    theirs = {token.form for token in alignment.window.tokens} | {token.kind for token in alignment.window.tokens}
+    found = [
+        Difference("absent", alignment.claim_text(token))
+        for token in alignment.claim
+        if not token.weight and token.form in _RELATIONS and theirs.isdisjoint(_RELATIONS[token.form])
+    ]
+    return {"relation": float(len(found))}, found
+
+
+_RELATIONS = {
+    word: frozenset(group.split())
+    for group in (
+        "before prior earlier until first",
+        "after once following since later when then",
+        "until till before",
+        "than exceed exceeds exceeded more_than less_than",
+        "against",
+        "outside",
+        "inside within into",
+        "behind",
+        "because since so therefore due cause causes caused",
+        "unless except",
+    )
+    for word in group.split()
+}

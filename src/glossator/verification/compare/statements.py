@@ -1,0 +1,169 @@
+"""Divides a text into statements and tells which are negative, so that negation is compared with its scope."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from glossator.verification.compare.alignment import Alignment
+from glossator.verification.compare.difference import CheckResult, Difference
+from glossator.verification.compare.similarity import MIN_SIMILARITY, similarity
+from glossator.verification.reading.lexicon import Lexicon, lexicon_for
+from glossator.verification.reading.tokenizer import Token
+
+_SENTENCE_BREAK = re.compile(r"[.!?;\n。۔؟؛]")
+_COORDINATORS = frozenset("and or und oder y o e u و یا اور".split())
+_MAX_NEGATION_DISTANCE = 3
+"""In words, from a conjunction to the negation that belongs to what it joins."""
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """A range of tokens that is asserted or denied as a whole; `negative` is None if that cannot be told.
+
+    An alternative ("not by post", "instead of the belt") shares the other words of the statement it belongs to.
+    """
+
+    start: int
+    end: int
+    negative: bool | None
+    is_alternative: bool = False
+
+
+def split_statements(tokens: Sequence[Token], text: str, language: str) -> list[Statement]:
+    """The statements of a text, in order."""
+    lexicon = lexicon_for(language)
+    starts = sorted({i for n in range(len(tokens)) for i in _statement_starts(tokens, n, lexicon)})
+    found: list[Statement] = []
+    for start, end in pairwise([*starts, len(tokens)]):
+        gap = text[tokens[start - 1].end : tokens[start].start] if start else "."
+        main = None if _SENTENCE_BREAK.search(gap) else _main_statement(found)
+        found.append(_make_statement(tokens, start, end, main, lexicon))
+    return found
+
+
+def is_negator(token: Token) -> bool:
+    """Whether a word denies its statement."""
+    return token.family == "negation" or token.kind in ("prohibition", "none")
+
+
+def _statement_starts(tokens: Sequence[Token], index: int, lexicon: Lexicon) -> Iterator[int]:
+    """A token that begins a statement, and for an alternative the token after it."""
+    if index == 0 or _begins_statement(tokens, index, lexicon):
+        yield index
+        if tokens[index].form in lexicon.cues["exclusion"] - lexicon.cues["condition"]:
+            yield from _alternative_end(tokens, index, lexicon)
+
+
+def _alternative_end(tokens: Sequence[Token], index: int, lexicon: Lexicon) -> Iterator[int]:
+    """Where an alternative ends within its clause: "(rather than bowed) in the opening bars"."""
+    named = False
+    for at in range(index + 1, len(tokens)):
+        if tokens[at].clause != tokens[index].clause:
+            return
+        if named and tokens[at].form in lexicon.cues["preposition"] and tokens[at].form not in ("of", "de"):
+            yield at
+            return
+        named = named or tokens[at].weight > 0
+
+
+def _begins_statement(tokens: Sequence[Token], index: int, lexicon: Lexicon) -> bool:
+    token = tokens[index]
+    if token.clause != tokens[index - 1].clause or _is_cue(token, lexicon):
+        return True
+    following = tokens[index + 1 : index + 1 + _MAX_NEGATION_DISTANCE]
+    return token.form in _COORDINATORS and any(map(is_negator, following))
+
+
+def _is_cue(token: Token, lexicon: Lexicon) -> bool:
+    if token.form in lexicon.cues["exclusion"]:
+        return token.form != "rather" or token.family == "negation"
+    return token.form in lexicon.cues["contrast"] or token.form in lexicon.cues["condition"]
+
+
+def _main_statement(found: Sequence[Statement]) -> Statement | None:
+    return next((statement for statement in reversed(found) if not statement.is_alternative), None)
+
+
+def _make_statement(
+    tokens: Sequence[Token], start: int, end: int, main: Statement | None, lexicon: Lexicon
+) -> Statement:
+    opening = tokens[start]
+    count = sum(map(is_negator, tokens[start:end]))
+    if opening.form in lexicon.cues["exception"]:
+        return Statement(start, end, None if main is None or main.negative is None else not main.negative, True)
+    if opening.form in lexicon.cues["exclusion"] and _is_cue(opening, lexicon):
+        count += not is_negator(opening)
+        return Statement(start, end, _is_odd(count), opening.form not in lexicon.cues["condition"])
+    joined = opening.form in lexicon.cues["contrast"] or opening.form in _COORDINATORS or is_negator(opening)
+    if main is not None and joined and opening.form not in lexicon.cues["condition"]:
+        return Statement(start, end, _is_odd(count), True)
+    if main is not None and opening.form in lexicon.cues["preposition"] - lexicon.cues["condition"] and not count:
+        return Statement(start, end, main.negative)
+    unclear = main is not None and main.negative is not False and not count
+    return Statement(start, end, None if unclear else _is_odd(count))
+
+
+def _is_odd(count: int) -> bool | None:
+    """Whether one negation denies a statement; two may cancel out or not."""
+    return bool(count) if count < 2 else None
+
+
+def check_polarity(alignment: Alignment) -> CheckResult:
+    """Statements of the claim that deny what the source asserts, or assert what it denies."""
+    source = alignment.window.tokens
+    theirs = split_statements(source, alignment.source, alignment.language)
+    found = [
+        _difference(alignment, own, other)
+        for own in split_statements(alignment.claim, alignment.claim_source, alignment.language)
+        if own.negative is not None and (other := _contradicting(alignment, own, theirs)) is not None
+    ]
+    return {"polarity": float(len(found))}, found
+
+
+def _difference(alignment: Alignment, own: Statement, other: Statement) -> Difference:
+    """The negation that only one of two statements has."""
+    if own.negative:
+        return Difference("negation", alignment.claim_text(_negation(alignment.claim, own)))
+    return Difference("negation", "", alignment.source_text(_negation(alignment.window.tokens, other)))
+
+
+def _negation(tokens: Sequence[Token], statement: Statement) -> Token:
+    """The word that makes a statement negative: a negation, or the word that excludes it."""
+    found = (token for token in tokens[statement.start : statement.end] if is_negator(token))
+    return next(found, tokens[statement.start])
+
+
+def _contradicting(alignment: Alignment, own: Statement, theirs: Sequence[Statement]) -> Statement | None:
+    """A statement of the source with the opposite polarity, if every one that is repeated here has it."""
+    places = matching_places(alignment, range(own.start, own.end))
+    alternatives = [
+        other
+        for other in theirs
+        if other.is_alternative and any(all(other.start <= n < other.end for n in at) for at in places.values())
+    ]
+    likely = alternatives or (_best_covered(places, theirs) if places else [])
+    return likely[0] if likely and all(other.negative is (not own.negative) for other in likely) else None
+
+
+def _best_covered(places: dict[int, list[int]], theirs: Sequence[Statement]) -> list[Statement]:
+    """The statements that contain most words of the claim."""
+    counts = [sum(any(other.start <= n < other.end for n in at) for at in places.values()) for other in theirs]
+    return [other for other, count in zip(theirs, counts, strict=True) if count == max(counts)]
+
+
+def matching_places(alignment: Alignment, indexes: Iterable[int]) -> dict[int, list[int]]:
+    """For each of these words of the claim that is a content word and in the source, where it is there."""
+    places = {}
+    for index in indexes:
+        token = alignment.claim[index]
+        at = [n for n, other in enumerate(alignment.window.tokens) if other.weight and _same(token, other)]
+        if token.weight and at:
+            places[index] = at
+    return places
+
+
+def _same(one: Token, other: Token) -> bool:
+    return similarity(one, other) >= MIN_SIMILARITY
