@@ -8,22 +8,20 @@ import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from glossator.verification.reading.lexicon import Lexicon, MeasurementUnit, fold, units
+from glossator.verification.reading.german import german_number, german_ordinal
+from glossator.verification.reading.lexicon import Lexicon, MeasurementUnit, fold, max_unit_length, units
 
 NUMBER = (
     r"(?<![\d_.,A-Za-z\u00c0-\u024f\u0370-\u04ff])[-−–+]?\d+(?:[.,٫٬'’_]\d+)*"
     r"(?:[ \u00a0\u202f]\d{3}(?!\d))*(?:[eE][-+]?\d+(?![\w.]))?"
 )
 _DIGIT_GROUPS = re.compile(r"[1-9]\d{0,2}(?:([.,'’_ ])\d{3})(?:\1\d{3})*")
-_UNIT = re.compile(
-    r"[\s\u00a0\u202f\u2011-]?((?:[%°Ωµμ$€£¥₹‰٪]|[^\W\d_])[^\W\d_]*[²³]?"
-    r"(?:(?:\s?[/·⋅*]\s?| )[^\W\d_°]+[²³]?(?:\^\d)?){0,2})"
-)
-_LAST_FACTOR = re.compile(r"(?:\s?[/·⋅*]\s?| )[^/·⋅* ]+$")
+_UNIT_SEPARATOR = re.compile(r"[\s\u00a0\u202f\u2011-]?")
+_OPERATOR = re.compile(r"\s*([/·⋅*])\s*")
 _CURRENCY = re.compile(r"([$€£¥₹])\s?$")
 _RELATIVE_TOLERANCE = 1e-6
-_MAX_NUMBER_WORD_LENGTH = 60
-"""A longer word is not parsed as a German number."""
+_MAX_NUMERATOR = 100
+_ARABIC_AND = "و"
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,16 +73,13 @@ def parse_number(raw: str) -> Quantity:
 
 
 def unit_after(text: str, end: int) -> tuple[MeasurementUnit | None, int]:
-    """The unit after a number, and its end."""
-    found = _UNIT.match(text, end)
-    if not found:
-        return None, end
-    name = found[1]
-    while name:
-        if unit := _find_unit(name):
-            return unit, found.start(1) + len(name)
-        shorter = _LAST_FACTOR.sub("", name)
-        name = shorter if shorter != name else ""
+    """The unit after a number, and its end; the longest name counts ("kilowatt-hours", not "kilowatt")."""
+    separator = _UNIT_SEPARATOR.match(text, end)
+    start = separator.end() if separator else end
+    for stop in range(min(len(text), start + max_unit_length()), start, -1):
+        inside_word = text[stop - 1].isalnum() and text[stop : stop + 1].isalnum()
+        if not inside_word and (unit := _find_unit(text[start:stop])):
+            return unit, stop
     return None, end
 
 
@@ -94,15 +89,28 @@ def unit_before(text: str, start: int) -> MeasurementUnit | None:
     return _find_unit(found[1]) if found else None
 
 
-def parse_number_words(forms: Sequence[str], at: int, lexicon: Lexicon) -> tuple[float | None, int]:
-    """The number spelled out at a position ("two hundred and five"), and how many words it takes."""
+def parse_spelled_number(forms: Sequence[str], at: int, lexicon: Lexicon) -> tuple[float | None, int]:
+    """The number, ordinal or fraction spelled out at a position, and how many words it takes."""
+    value, taken = _parse_cardinal(forms, at, lexicon)
+    following = forms[at + taken] if at + taken < len(forms) else ""
+    if value is None:
+        return _parse_ordinal(forms, at, lexicon)
+    if following in lexicon.fractions and lexicon.fractions[following] < 1 and value < _MAX_NUMERATOR:
+        return value * lexicon.fractions[following], taken + 1
+    ordinal = lexicon.ordinals.get(following, 0.0)
+    return (value + ordinal, taken + 1) if 0 < ordinal < 10 <= value and value % 10 == 0 else (value, taken)
+
+
+def _parse_cardinal(forms: Sequence[str], at: int, lexicon: Lexicon) -> tuple[float | None, int]:
+    """A cardinal number ("two hundred and five"), and how many words it takes."""
     total = current = 0.0
     last = math.inf
     place = at
     while place < len(forms):
-        form, joined = _split_joiner(forms[place], lexicon, place > at)
-        value = _number_word_value(form, lexicon)
-        if value is not None and (_can_follow(value, last, joined) or _is_arabic_teen(form, last)):
+        form = _split_joiner(forms[place], lexicon, place > at)
+        phrase, taken = _find_phrase(form, forms, place, lexicon)
+        value = _number_word_value(form, lexicon) if phrase is None else phrase
+        if value is not None and (_can_follow(value, last, lexicon) or _is_arabic_teen(form, last)):
             current, last = current + value, _magnitude(value)
         elif value is None and form in lexicon.scales:
             scale = lexicon.scales[form]
@@ -111,34 +119,43 @@ def parse_number_words(forms: Sequence[str], at: int, lexicon: Lexicon) -> tuple
                 total, current = total + current, 0.0
         elif not (form in lexicon.joiners and place > at and _continues_number(forms, place, last, lexicon)):
             break
-        place += 1
+        place += taken
     return (total + current, place - at) if place > at else (None, 0)
 
 
-def parse_ordinal(forms: Sequence[str], at: int, lexicon: Lexicon) -> tuple[float | None, int]:
+def _find_phrase(form: str, forms: Sequence[str], at: int, lexicon: Lexicon) -> tuple[float | None, int]:
+    """The value of the longest phrase at a position, and its length; none and 1 if there is no phrase."""
+    for length in range(min(lexicon.max_number_length, len(forms) - at), 1, -1):
+        value = lexicon.number_phrases.get((form, *forms[at + 1 : at + length]))
+        if value is not None:
+            return value, length
+    return None, 1
+
+
+def _parse_ordinal(forms: Sequence[str], at: int, lexicon: Lexicon) -> tuple[float | None, int]:
     """A fraction ("a third") or an ordinal ("the third"), and how many words it takes.
 
     Arabic spells "twenty-fifth" as "fifth and twentieth".
     """
     value = lexicon.ordinals.get(forms[at])
     if value is None:
-        return lexicon.fractions.get(forms[at]), 1
+        value = lexicon.fractions.get(forms[at], german_ordinal(forms[at], lexicon.numbers))
+        return value, 1
     following = forms[at + 1] if at + 1 < len(forms) else ""
     tens = lexicon.ordinals.get(following[1:], 0.0) if following[:1] in lexicon.joiners else 0.0
     return (value + tens, 2) if value < 10 and tens >= 20 else (value, 1)
 
 
-def _split_joiner(form: str, lexicon: Lexicon, inside: bool) -> tuple[str, bool]:
-    """Split "and" from a number word: Arabic writes it as a prefix ("five and-twenty")."""
+def _split_joiner(form: str, lexicon: Lexicon, inside: bool) -> str:
+    """A number word without "and", which Arabic writes as a prefix ("five and-twenty")."""
     rest = form[1:]
-    if inside and form[:1] in lexicon.joiners and (rest in lexicon.numbers or rest in lexicon.scales):
-        return rest, True
-    return form, False
+    joined = inside and form[:1] in lexicon.joiners and (rest in lexicon.numbers or rest in lexicon.scales)
+    return rest if joined else form
 
 
-def _can_follow(value: float, last: float, joined: bool) -> bool:
+def _can_follow(value: float, last: float, lexicon: Lexicon) -> bool:
     """Whether a value can continue a number: it is smaller, or (in Arabic) it is tens after ones."""
-    return value < last or (joined and last == 1 and 20 <= value < 100)
+    return value < last or (_ARABIC_AND in lexicon.joiners and last == 1 and 20 <= value < 100)
 
 
 def _is_arabic_teen(form: str, last: float) -> bool:
@@ -160,25 +177,12 @@ def _continues_number(forms: Sequence[str], place: int, last: float, lexicon: Le
 def _number_word_value(form: str, lexicon: Lexicon) -> float | None:
     if form in lexicon.numbers:
         return lexicon.numbers[form]
-    if 8 < len(form) <= _MAX_NUMBER_WORD_LENGTH and any(scale in form for scale in ("hundert", "tausend")):
-        return _parse_german(form, lexicon)
-    return None
-
-
-def _parse_german(form: str, lexicon: Lexicon) -> float | None:
-    """Parse a German compound such as "zweihundertfünfzig"."""
-    for name, scale in (("tausend", 1000.0), ("hundert", 100.0)):
-        before, found, after = form.partition(name)
-        if found:
-            left = _parse_german(before, lexicon) if before else 1.0
-            right = _parse_german(after.removeprefix("und"), lexicon) if after else 0.0
-            return None if left is None or right is None else left * scale + right
-    return lexicon.numbers.get(form, 1.0 if form == "ein" else None)
+    return german_number(form, lexicon.numbers)
 
 
 def _find_unit(name: str) -> MeasurementUnit | None:
     known = units()
-    return known.get(name) or known.get(re.sub(r"\s*([/·⋅*])\s*", r"\1", name)) or known.get(fold(name))
+    return known.get(name) or known.get(_OPERATOR.sub(r"\1", name)) or known.get(fold(name))
 
 
 def _ascii_digit(character: str) -> str:

@@ -13,8 +13,7 @@ from glossator.verification.reading.numbers import (
     NUMBER,
     Quantity,
     parse_number,
-    parse_number_words,
-    parse_ordinal,
+    parse_spelled_number,
     unit_after,
     unit_before,
 )
@@ -197,9 +196,7 @@ def _merge_numbers(tokens: list[Token], lexicon: Lexicon, text: str) -> list[Tok
     at = unit_end = 0
     while at < len(tokens):
         token = tokens[at]
-        value, taken = (None, 0) if token.quantity else parse_number_words(forms, at, lexicon)
-        if value is None and not token.quantity:
-            value, taken = parse_ordinal(forms, at, lexicon)
+        value, taken = (None, 0) if token.quantity else parse_spelled_number(forms, at, lexicon)
         if value is None:
             in_unit = token.start < unit_end
             token = _with_scale(tokens, at, lexicon) if token.quantity else token

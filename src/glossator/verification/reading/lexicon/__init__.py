@@ -15,6 +15,8 @@ from glossator.verification.reading.stems import stem
 
 LANGUAGES = ("en", "de", "es", "ar", "ur")
 _IGNORED = re.compile(f"[{ARABIC_DIACRITICS}{INVISIBLE}]")
+_WORD = re.compile(r"[^\W_]+")
+NUMBER_KINDS = ("words", "scales", "fractions", "ordinals", "multiples")
 _LETTER_VARIANTS = str.maketrans("أإآٱيىكۀۂۃ’ʼ", "اااایی" + "کہہہ''")
 
 
@@ -38,6 +40,9 @@ class Lexicon:
     scales: dict[str, float]
     fractions: dict[str, float]
     ordinals: dict[str, float]
+    number_phrases: dict[tuple[str, ...], float]
+    """Numbers of any kind that take several words."""
+    max_number_length: int
     joiners: frozenset[str]
     cues: dict[str, frozenset[str]]
     """Words that open an exclusion, contrast or condition, and those that mark the passive voice."""
@@ -60,21 +65,27 @@ def lexicon_for(language: str) -> Lexicon:
                 own = "idiom" if name == "idiom" else family
                 markers[tuple(fold(word) for word in phrase.split())] = (own, name)
     numbers = _load_toml("numbers.toml")
-    table = {kind: _fold_keys(numbers.get(kind, {}).get(language, {})) for kind in ("words", "scales", "fractions")}
-    multiples = _fold_keys(numbers.get("multiples", {}).get(language, {}))
+    tables = {kind: _number_words(numbers[kind].get(language, {})) for kind in NUMBER_KINDS}
+    single = {kind: {words[0]: v for words, v in table.items() if len(words) == 1} for kind, table in tables.items()}
+    joiners, known = _fold_words(numbers["joiners"].get(language, "")), single["words"] | single["multiples"]
+    phrases = {
+        phrase_key(words, joiners, known): value
+        for table in tables.values()
+        for words, value in table.items()
+        if len(words) > 1
+    }
     return Lexicon(
         function_words=_fold_words(_load_toml("function_words.toml").get(language, "")),
         markers=markers,
         max_phrase_length=max(map(len, markers), default=1),
-        numbers=table["words"] | multiples,
-        scales=table["scales"],
-        fractions=table["fractions"],
-        ordinals=_fold_keys(numbers.get("ordinals", {}).get(language, {})),
-        joiners=frozenset(fold(word) for word in numbers.get("joiners", {}).get(language, ())),
-        cues={
-            name: frozenset(map(fold, words.get(language, "").split()))
-            for name, words in _load_toml("cues.toml").items()
-        },
+        numbers=known,
+        scales=single["scales"],
+        fractions=single["fractions"],
+        ordinals=single["ordinals"],
+        number_phrases=phrases,
+        max_number_length=max(map(len, phrases), default=1),
+        joiners=joiners,
+        cues={name: _fold_words(words.get(language, "")) for name, words in _load_toml("cues.toml").items()},
     )
 
 
@@ -89,6 +100,12 @@ def units() -> dict[str, MeasurementUnit]:
             if len(name) > 3:
                 found.setdefault(fold(name), unit)
     return found
+
+
+@lru_cache
+def max_unit_length() -> int:
+    """The length of the longest unit name, with spaces around its operators."""
+    return max(map(len, units())) + 4
 
 
 @lru_cache
@@ -118,8 +135,18 @@ def _stem(word: str) -> str:
     return stem(fold(word), "ar" if word[0] > "\u0600" else "en")
 
 
-def _fold_keys(table: dict[str, float]) -> dict[str, float]:
-    return {fold(word): float(value) for word, value in table.items()}
+def phrase_key(words: tuple[str, ...], joiners: frozenset[str], numbers: dict[str, float]) -> tuple[str, ...]:
+    """The words of a number without an "and" that is written onto them, as the tokenizer reads them."""
+    return words[:1] + tuple(w[1:] if w[:1] in joiners and w[1:] in numbers else w for w in words[1:])
+
+
+def _number_words(table: dict[str, str]) -> dict[tuple[str, ...], float]:
+    """The words of each number as they are tokenized, from a table of numbers with their spellings."""
+    return {
+        tuple(_WORD.findall(fold(spelling))): float(value)
+        for value, spellings in table.items()
+        for spelling in spellings.split(", ")
+    }
 
 
 def _fold_words(words: str) -> frozenset[str]:
