@@ -25,7 +25,7 @@ VECTOR_FEATURES = tuple(
     """.split()
 )
 _LIMITS = (
-    (0.4, ("polarity", "roles", "causes", "letters")),
+    (0.4, ("polarity", "roles", "causes", "letters", "number", "unit", "number_absent")),
     (0.7, ("spliced", "relation", *_HARD_DIFFERENCES)),
 )
 """The highest scores of claims with a difference, however close they are otherwise.

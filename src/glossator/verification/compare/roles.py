@@ -7,14 +7,18 @@ from dataclasses import dataclass
 
 from glossator.verification.compare.alignment import Alignment
 from glossator.verification.compare.difference import CheckResult, Difference
-from glossator.verification.compare.statements import is_negator, split_statements
+from glossator.verification.compare.statements import is_cue, split_statements
 from glossator.verification.reading.lexicon import Lexicon, lexicon_for
+from glossator.verification.reading.stems import irregular_verbs
 from glossator.verification.reading.tokenizer import Token
 
 _PARTICIPLES = {
-    "en": ("ed", "en", "wn", "ught", "pt", "nt", "lt", "rn", "ld", "de", "ne", "id", "ad", "un", "ck", "ost", "et"),
+    "en": ("ed", "en"),
     "es": ("ado", "ada", "ados", "adas", "ido", "ida", "idos", "idas", "to", "ta", "tos", "tas", "cho", "cha"),
 }
+_DETERMINERS = frozenset(
+    "the a an its this that these those his her their our your el la los las un una su sus".split()
+)
 _MAX_AUXILIARY_DISTANCE = 3
 _MIN_CROSSED = 2
 """Words on the wrong side; one may be there by chance."""
@@ -71,7 +75,8 @@ def _events(tokens: Sequence[Token], text: str, language: str, known: set[str]) 
     mixed = any(statement.is_alternative for statement in statements)
     for statement in statements:
         negative = None if mixed else statement.negative
-        place = range(statement.start, statement.end)
+        opening = is_cue(tokens[statement.start], lexicon)
+        place = range(statement.start + opening, statement.end)
         for at in place:
             token = tokens[at]
             if not token.weight or token.stem not in known:
@@ -87,12 +92,13 @@ def _events(tokens: Sequence[Token], text: str, language: str, known: set[str]) 
 
 def _auxiliary_before(tokens: Sequence[Token], at: int, start: int, lexicon: Lexicon, language: str) -> int | None:
     """The auxiliary that makes a participle passive, if any."""
-    if not tokens[at].form.endswith(_PARTICIPLES[language]):
+    if not (tokens[at].form.endswith(_PARTICIPLES[language]) or tokens[at].form in irregular_verbs()):
         return None
     for index in range(at - 1, max(start, at - 1 - _MAX_AUXILIARY_DISTANCE) - 1, -1):
         if tokens[index].form in lexicon.cues["auxiliary"]:
             return index
-        if tokens[index].weight and not is_negator(tokens[index]) and not tokens[index].form.endswith("ly"):
+        between = tokens[index].form
+        if between in _DETERMINERS or (tokens[index].weight and not between.endswith(("ly", "mente"))):
             return None
     return None
 
@@ -152,24 +158,18 @@ def check_relations(alignment: Alignment) -> CheckResult:
     found = [
         Difference("absent", alignment.claim_text(token))
         for token in alignment.claim
-        if not token.weight and token.form in _RELATIONS and theirs.isdisjoint(_RELATIONS[token.form])
+        if token.form in _RELATIONS and theirs.isdisjoint(_RELATIONS[token.form])
     ]
     return {"relation": float(len(found))}, found
 
 
 _RELATIONS = {
-    word: frozenset(group.split())
-    for group in (
-        "before prior earlier until first",
-        "after once following since later when then",
-        "until till before",
-        "than exceed exceeds exceeded more_than less_than",
-        "against",
-        "outside",
-        "inside within into",
-        "behind",
-        "because since so therefore due cause causes caused",
-        "unless except",
-    )
-    for word in group.split()
+    "before": frozenset("before prior earlier until first".split()),
+    "after": frozenset("after once following since later when then".split()),
+    "until": frozenset("until till before".split()),
+    "than": frozenset("than exceed exceeds exceeded more_than less_than".split()),
+    "because": frozenset("because since so therefore due cause causes caused".split()),
+    "unless": frozenset("unless except".split()),
+    **{word: frozenset((word,)) for word in ("against", "outside", "behind")},
 }
+"""Words that relate two things, and the words or markers of a source that may say the same."""

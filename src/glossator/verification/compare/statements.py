@@ -71,13 +71,14 @@ def _alternative_end(tokens: Sequence[Token], index: int, lexicon: Lexicon) -> I
 
 def _begins_statement(tokens: Sequence[Token], index: int, lexicon: Lexicon) -> bool:
     token = tokens[index]
-    if token.clause != tokens[index - 1].clause or _is_cue(token, lexicon):
+    if token.clause != tokens[index - 1].clause or is_cue(token, lexicon):
         return True
     following = tokens[index + 1 : index + 1 + _MAX_NEGATION_DISTANCE]
     return token.form in _COORDINATORS and any(map(is_negator, following))
 
 
-def _is_cue(token: Token, lexicon: Lexicon) -> bool:
+def is_cue(token: Token, lexicon: Lexicon) -> bool:
+    """Whether a word opens an exclusion, contrast or condition."""
     if token.form in lexicon.cues["exclusion"]:
         return token.form != "rather" or token.family == "negation"
     return token.form in lexicon.cues["contrast"] or token.form in lexicon.cues["condition"]
@@ -94,7 +95,7 @@ def _make_statement(
     count = sum(map(is_negator, tokens[start:end]))
     if opening.form in lexicon.cues["exception"]:
         return Statement(start, end, None if main is None or main.negative is None else not main.negative, True)
-    if opening.form in lexicon.cues["exclusion"] and _is_cue(opening, lexicon):
+    if opening.form in lexicon.cues["exclusion"] and is_cue(opening, lexicon):
         count += not is_negator(opening)
         return Statement(start, end, _is_odd(count), opening.form not in lexicon.cues["condition"])
     joined = opening.form in lexicon.cues["contrast"] or opening.form in _COORDINATORS or is_negator(opening)

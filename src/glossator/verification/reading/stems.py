@@ -23,7 +23,7 @@ _MIN_REMAINDER = {prefix: 4 if prefix in "فبلکس" else 3 for prefix in _ARAB
 def stem(form: str, language: str) -> str:
     """The stem of a word form."""
     if language == "en":
-        return english_stem(_irregular_verbs().get(form, form))
+        return english_stem(irregular_verbs().get(form, form))
     if language == "ar":
         found = (p for p in _ARABIC_PREFIXES if form.startswith(p) and len(form) - len(p) >= _MIN_REMAINDER[p])
         form = form.removeprefix(next(found, ""))
@@ -34,7 +34,7 @@ def stem(form: str, language: str) -> str:
 
 
 @lru_cache
-def _irregular_verbs() -> dict[str, str]:
+def irregular_verbs() -> dict[str, str]:
     """The base form of irregular English verb forms."""
     text = resources.files("glossator.verification.reading.lexicon").joinpath("irregular_verbs.txt").read_text("utf-8")
     lines = (line.split() for line in text.splitlines() if not line.startswith("#"))
