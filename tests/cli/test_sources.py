@@ -166,6 +166,7 @@ def test_source_is_removed_by_name_or_path_and_nothing_else_is(folder: Path, com
 
 def test_unknown_and_ambiguous_sources_are_not_removed(folder: Path, command: Run) -> None:
     assert command("sources", "remove", "notes").failed_with(2, "'notes' is not in the index")
+    assert not (folder / "data").exists()
     passed(command("ingest", folder / "notes"))
     passed(command("ingest", folder / "manual", "--name", "notes"))
     result = command("sources", "remove", "notes")
@@ -237,6 +238,16 @@ def test_index_of_an_earlier_version_is_not_replaced_while_a_source_is_missing(f
     assert result.failed_with(3, "does not exist", f"glossator sources remove {folder / 'notes'}")
     passed(command("sources", "remove", folder / "notes"))
     assert "Also in the index" not in passed(command("ingest", folder / "manual"))
+
+
+def test_base_url_that_an_earlier_version_accepted_is_refused_by_source(folder: Path, command: Run) -> None:
+    passed(command("ingest", folder / "notes"))
+    edit_manifest(folder, as_the_first_format)
+    edit_manifest(folder, lambda values: values["sources"][0].update(base_url="example.org"))
+    result = command("ingest", folder / "manual")
+    assert result.failed_with(3, "'example.org' is not the URL of a website", f"sources remove {folder / 'notes'}")
+    passed(command("ingest", folder / "notes", "--base-url", "https://example.org"))
+    assert listed(command) == {"notes": "https://example.org"}
 
 
 def test_replacing_an_unreadable_index_is_reported(folder: Path, command: Run) -> None:

@@ -79,6 +79,20 @@ def test_plain_folder_says_why(tmp_path: Path) -> None:
     assert read(tmp_path / "other").reason == "mkdocs.yml is in the folder, but has no pages in this folder"
 
 
+TOO_LONG: dict[str, dict[str, str]] = {
+    "docs_dir": {"mkdocs.yml": f"docs_dir: {'x' * 5000}"},
+    "path": {"docusaurus.config.js": f"docs: {{ path: '{'x' * 5000}' }}"},
+    "src": {"book.toml": f"[book]\nsrc = '{'x' * 5000}'"},
+    "NUL": {"book.toml": '[book]\nsrc = "a\\u0000b"'},
+    "summary": {"SUMMARY.md": f"[A](a.md)\n[B]({'x' * 5000}.md)\n[C](a%00b.md)"},
+}
+
+
+@pytest.mark.parametrize("files", TOO_LONG.values(), ids=TOO_LONG.keys())
+def test_impossible_names_in_a_configuration_are_ignored(files: dict[str, str], tmp_path: Path) -> None:
+    assert "a.md" in [d.document_id for d in read(write(tmp_path, {**files, "a.md": "Words."})).documents]
+
+
 ROUTES = {Layout.MKDOCS: "/book/guide/a/", Layout.PLAIN: "/book/guide/a", Layout.DOCUSAURUS: "/book/guide/a"}
 
 

@@ -59,6 +59,17 @@ def test_citation_of_an_unpublished_book_opens_the_server_from_another_site(
     assert page.request.get(href).ok
 
 
+@pytest.mark.parametrize("value", ["", "true"])
+def test_local_attribute_keeps_the_path_on_the_site_of_the_page(
+    value: str, open_page: OpenPage, published: str, site: Site
+) -> None:
+    script = f'<script type="module" src="{published}/widget.js"></script>'
+    chat = f'<glossator-chat local="{value}"></glossator-chat>'
+    page = open_chat(open_page(), site.add("/mirror", script + chat))
+    ask(page, QUESTION)
+    assert (marks(page).first.get_attribute("href") or "").startswith(f"{site.url}/search#search")
+
+
 def test_chat_shows_the_name_of_the_book(open_page: OpenPage, unpublished: str) -> None:
     page = open_page(base_url=unpublished)
     page.goto("/")

@@ -84,6 +84,7 @@ def build_generation(
 def remove_and_rebuild(engine: Engine, name_or_path: str, progress: Progress) -> IngestReport:
     """Remove one source from the index; the others stay as they are."""
     started = time.monotonic()
+    find_source(indexed_sources(engine), name_or_path)
     with engine.generations.ingest_lock():
         before = engine.generations.latest_manifest()
         source = find_source(before.sources if before else (), name_or_path)
@@ -137,7 +138,7 @@ def _compare(
 def _read_again(engine: Engine, source: SourceRecord) -> _ReadSource:
     try:
         return _read(engine, source.root, merged_options(SourceOptions(), source))
-    except SourceError as error:
+    except BadInput as error:
         raise SourceError(
             f"The index was built by another version of Glossator, and one of its sources cannot be read again:"
             f" {error.message}",

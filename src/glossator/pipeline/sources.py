@@ -40,7 +40,7 @@ def merged_options(options: SourceOptions, known: SourceRecord | None) -> Source
     """The options of a source: what is not given now is as it was given before."""
     if known is None:
         return options
-    layout = Layout(known.chosen_layout) if known.chosen_layout else None
+    layout = Layout(known.chosen_layout) if known.chosen_layout in list(Layout) else None
     return SourceOptions(
         known.base_url if options.base_url is None else options.base_url,
         options.layout or layout,

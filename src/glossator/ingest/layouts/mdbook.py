@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import tomllib
 from pathlib import Path
@@ -59,7 +60,7 @@ def _pages(summary: str, source: Path, skipped: list[SkippedFile]) -> list[Sourc
         depth, title = len(entry["indent"].expandtabs(4)), re.sub(r"[`*\\]", "", entry["title"])
         parents = [(d, t) for d, t in parents if d < depth]
         path = source / unquote(entry["target"].partition("#")[0])
-        is_page = bool(entry["target"]) and path.is_file() and path not in pages
+        is_page = bool(entry["target"]) and path not in pages and os.path.isfile(path)  # noqa: PTH113 - false also for a name that is too long
         if is_page and not is_inside(path, source):
             skipped.append(
                 SkippedFile(well_formed(str(path)), "SUMMARY.md lists it, but it is outside the book's folder.")

@@ -39,7 +39,8 @@ export function safeUrl(text, local, server = location.href) {
 		const url = new URL(/^\/[^/]/.test(text) ? text.slice(1) : text, server);
 		if (!/^https?:$/.test(url.protocol)) return null;
 		if (typeof local !== "string") return url;
-		const [from, to] = JSON.parse(local || "[]").find(([start]) => url.href.startsWith(start)) ?? [url.origin, ""];
+		const moves = local.startsWith("[") ? JSON.parse(local) : [];
+		const [from, to] = moves.find(([start]) => url.href.startsWith(start)) ?? [url.origin, ""];
 		return new URL((to + url.href.slice(from.length)).replace(/^\/+/, "/"), location.origin);
 	} catch {
 		return null;
