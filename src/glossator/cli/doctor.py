@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING
 from glossator.answer.llm.providers import Provider
 from glossator.core.book.sources import SourceSummary
 from glossator.core.errors import GlossatorError
+from glossator.core.ports import Embedder
 from glossator.core.settings import Settings
+from glossator.embed.remote import RemoteEmbedder
 from glossator.pipeline.wiring import (
     configured_models,
     make_embedder,
@@ -43,12 +45,15 @@ def diagnose(settings: Settings, *, live: bool = False) -> list[DoctorFinding]:
     try:
         embedder = make_embedder(settings)
         length = len(embedder.embed_query("doctor", _EMBEDDING_SECONDS).vector)
+        _ = embedder.calibration
     except GlossatorError as error:
         model = DoctorFinding("embeddings", error.message, error.remedy, good=False)
         index = [DoctorFinding("index", "not checked", "needs the embedding model", good=False)]
     else:
         reason = "the default" if settings.embedder == "local" else "set by GLOSSATOR_EMBEDDER"
-        model = DoctorFinding("embeddings", f"{embedder.fingerprint}, {length} dimensions", f"{reason}; works")
+        model = DoctorFinding(
+            "embeddings", f"{embedder.fingerprint}, {length} dimensions", f"{reason}; {_state(embedder)}"
+        )
         index = _index(settings, embedder.fingerprint)
     return [
         _data_dir(settings),
@@ -59,6 +64,11 @@ def diagnose(settings: Settings, *, live: bool = False) -> list[DoctorFinding]:
         DoctorFinding("storage", "Qdrant Edge in the data directory", "no server is configured"),
         _records(settings),
     ]
+
+
+def _state(embedder: Embedder) -> str:
+    """How a model that responded is used; this process has just closed its circuit breaker."""
+    return f"works, circuit breaker {embedder.breaker.state}" if isinstance(embedder, RemoteEmbedder) else "works"
 
 
 def _records(settings: Settings) -> DoctorFinding:

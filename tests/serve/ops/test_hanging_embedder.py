@@ -14,6 +14,7 @@ from api_requests import QUESTIONS, error_of
 from commands import quick_folder
 from doors import ABOUT_SELECTION, BASE, PAGES, SELECTION
 from embedding_server import EmbeddingServer, Fault, running_embedding_server
+from glossator.cli.doctor import DoctorFinding, diagnose
 from glossator.core.errors import EmbeddingModelUnavailable
 from glossator.core.ports import no_progress
 from glossator.core.settings import Settings, load_settings
@@ -120,6 +121,15 @@ async def test_selection_fails_in_time_too(book: RemoteBook) -> None:
         with book.failing(DOWN):
             body = {"query": ABOUT_SELECTION, "selected_text": SELECTION}
             assert error_of(await client.post("/chat", json=body)) == (503, "SERVICE_UNAVAILABLE")
+
+
+def test_doctor_shows_the_state_of_the_embedder(book: RemoteBook) -> None:
+    def finding() -> DoctorFinding:
+        return next(each for each in diagnose(book.settings) if each.topic == "embeddings")
+
+    assert finding().why == "set by GLOSSATOR_EMBEDDER; works, circuit breaker closed"
+    with book.failing(DOWN):
+        assert not finding().good
 
 
 async def test_an_index_of_another_dimension_can_be_replaced(book: RemoteBook) -> None:
