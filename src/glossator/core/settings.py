@@ -9,6 +9,7 @@ from pydantic import AliasChoices, Field, SecretStr, ValidationError
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from glossator.core.errors import SettingsError
+from glossator.core.thresholds import ANSWERABLE
 
 
 def _named(variable: str, description: str) -> Any:
@@ -34,6 +35,9 @@ class Settings(BaseSettings):
     llm: str = Field("", description="Language models, in order of preference; empty means quotes only.")
     answer_seconds: float = Field(30.0, gt=0, le=600, description="Timeout for writing an answer.")
     query_seconds: float = Field(5.0, ge=1, le=600, description="Time within which `/query` answers.")
+    similarity_threshold: float = Field(
+        ANSWERABLE, ge=0, le=1, description="Score of the best passage below which a question is not answered."
+    )
     cache_answers: int = Field(1000, ge=0, le=1_000_000, description="Answers cached in memory; 0 disables the cache.")
     threads: int = Field(0, ge=0, le=256, description="Threads for local models; 0 means all cores.")
     verify_models: bool = Field(True, description="Whether verification uses the token model, or compares words only.")

@@ -25,9 +25,9 @@ HIGH, MEDIUM = 0.8, 0.5
 Level = Literal["High", "Medium", "Low"]
 
 
-def is_answerable(relevance: float, *, pointed_at: bool = False) -> bool:
-    """Whether a text is relevant enough to answer the question from."""
-    return relevance >= (ANSWERABLE_POINTED_AT if pointed_at else ANSWERABLE)
+def is_answerable(relevance: float, threshold: float = ANSWERABLE, *, pointed_at: bool = False) -> bool:
+    """Whether a text is relevant enough to answer the question from; operators may set another threshold."""
+    return relevance >= (min(threshold, ANSWERABLE_POINTED_AT) if pointed_at else threshold)
 
 
 def is_low_confidence(best_score: float) -> bool:

@@ -98,10 +98,11 @@ async def _from_book(engine: Engine, book: Generation, question: Question, draft
     searched = replace(question, text=shorten(standalone))  # joined questions may be longer than one may be
     found = await asyncio.to_thread(search_book, engine, book, searched)
     passages: Sequence[Passage] = found.passages
+    answerable = is_answerable(found.relevance, engine.settings.similarity_threshold)
     answer: Answer | None = None
     written_by: Drafter | None = None
     draft: DraftStream | None = None
-    if drafter is not None and is_answerable(found.relevance):
+    if drafter is not None and answerable:
         draft = DraftStream(engine, drafter, DraftRequest(question, found.passages, search_more))
         with stage("generation"):
             async for delta in draft.deltas():
@@ -115,7 +116,7 @@ async def _from_book(engine: Engine, book: Generation, question: Question, draft
             written_by = drafter
     if answer is None:
         quotes = None
-        if is_answerable(found.relevance) and not (draft and draft.declined):
+        if answerable and not (draft and draft.declined):
             quotes = await _in_thread(extract, engine, standalone, found, book, _claims_replaced(draft))
         answer = _quoted_or_abstained(quotes, question, found.passages, draft)
         yield Delta.of(answer)

@@ -88,5 +88,7 @@ def _from_headings(document: Document) -> Iterator[str]:
 def _is_answered(engine: Engine, book: Generation, text: str) -> bool:
     """Whether the book answers a question in its own words, without a language model."""
     found = search_book(engine, book, Question(text))
-    answer = extract(engine, text, found, book) if is_answerable(found.relevance) else None
+    if not is_answerable(found.relevance, engine.settings.similarity_threshold):
+        return False
+    answer = extract(engine, text, found, book)
     return bool(answer and answer.sentences)

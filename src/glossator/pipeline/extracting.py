@@ -68,7 +68,8 @@ def extract_selection(engine: Engine, question: Question, replaced: int = 0) -> 
     else:
         scores = selection_relevance(chunks, embedded, query, words, engine.embedder.calibration.selection)
         relevance = max(scores, default=0.0)
-        if not is_answerable(relevance, pointed_at=refers_to_text(question.text)):
+        threshold = engine.settings.similarity_threshold
+        if not is_answerable(relevance, threshold, pointed_at=refers_to_text(question.text)):
             return None
         material = [ScoredChunk(c, v, s) for c, v, s in zip(chunks, vectors, scores, strict=True)]
         material.sort(key=lambda item: -item.relevance)

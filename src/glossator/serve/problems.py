@@ -159,6 +159,7 @@ def validation_problem(errors: list[Any], codes: dict[tuple[str, str], str]) -> 
     first = errors[0]
     path = [str(part) for part in first["loc"][1:]]
     field = path[0] if path else ""
-    code = codes.get((field, str(first["type"])), codes.get((field, ""), VALIDATION_ERROR))
+    kind = "missing" if "input" in first and first["input"] is None else str(first["type"])
+    code = codes.get((field, kind), codes.get((field, ""), VALIDATION_ERROR))
     message = str(first["msg"]).removeprefix("Value error, ").removeprefix("Assertion failed, ")
     return Problem(400, code, f"{'.'.join(path)}: {message}" if path else message)

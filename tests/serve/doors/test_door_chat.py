@@ -206,7 +206,9 @@ async def test_stream_equals_the_whole_answer(client: httpx.AsyncClient, body: B
     streamed = await stream(client, "/chat/stream", body)
     assert streamed.names == ["delta", "sources", "done"]
     assert all(set(delta) == {"delta"} for delta in streamed.deltas)
-    assert streamed.text == whole["answer"]
+    suggestions = streamed.sources["metadata"]["suggestions"]
+    assert whole["answer"].partition("\n\nSections that may help:")[0] == streamed.text
+    assert all(suggestion["url"] in whole["answer"] for suggestion in suggestions)
     assert set(streamed.sources) == {"sources", "metadata"}
     assert streamed.sources["sources"] == whole["sources"]
     assert streamed.done == {"done": True}

@@ -34,9 +34,9 @@ pytestmark = pytest.mark.asyncio(loop_scope="module")
 # Conversations.
 
 
-async def test_query_without_a_session_stores_nothing(client: httpx.AsyncClient) -> None:
+async def test_query_without_a_session_starts_one(client: httpx.AsyncClient) -> None:
     name = (await ask(client, QUESTION))["conversation_id"]
-    assert not name or error_of(await client.get(f"{SESSION}/{name}")) == (404, name)
+    assert messages_of(await session(client, name), "user") == [QUESTION]
 
 
 async def test_session_is_created_if_none_is_given(client: httpx.AsyncClient) -> None:

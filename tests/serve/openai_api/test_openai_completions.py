@@ -230,9 +230,10 @@ def test_brackets_within_a_quote_are_not_citations() -> None:
 
 def test_out_of_scope_question_gets_a_refusal(client: openai.OpenAI) -> None:
     found = ask(client, OUT_OF_SCOPE)
-    assert (text_of(found), citations_of(found)) == (REFUSAL, [])
+    assert text_of(found).startswith(f"{REFUSAL}\n\nSections that may help:\n- ")
+    assert citations_of(found) == []
     chunks = ask_streamed(client, OUT_OF_SCOPE)
-    assert (streamed_text(chunks), streamed_citations(chunks)) == (REFUSAL, [])
+    assert (streamed_text(chunks), streamed_citations(chunks)) == (text_of(found), [])
 
 
 def test_selected_text_is_the_only_source(client: openai.OpenAI) -> None:
@@ -242,7 +243,7 @@ def test_selected_text_is_the_only_source(client: openai.OpenAI) -> None:
     assert citations_of(found) == []
     assert streamed_text(ask_streamed(client, ABOUT_SELECTION, **selected)) == text_of(found)
     assert text_of(ask(client, QUESTION, **selected)) == NOT_IN_SELECTION
-    assert text_of(ask(client, ABOUT_SELECTION)) == REFUSAL
+    assert text_of(ask(client, ABOUT_SELECTION)).startswith(REFUSAL)
 
 
 ACCEPTED: list[Body] = [

@@ -64,7 +64,6 @@ INVALID_MESSAGES: dict[str, Body] = {
     "too many parts": {"messages": [user([{"type": "text", "text": "x"}] * 51)]},
     "too many messages": {"messages": [user(QUESTION)] * (MAX_MESSAGES + 1)},
     "a NUL": {"messages": [user("What is\0 this?")]},
-    "an empty selection": {"extra_body": {"selected_text": " "}},
     "a selection that is too long": {"extra_body": {"selected_text": "x" * 64_001}},
     "a model whose name is too long": {"model": "x" * 201},
 }

@@ -23,6 +23,7 @@ from glossator.serve.doors.service import (
     dump_models,
     idempotency_key,
     session_for,
+    suggestion_list,
     with_notice,
     without_marks,
 )
@@ -184,7 +185,8 @@ async def _stream(service: AnswerService, body: ChatRequest, request: Request, *
         return {"sources": dump_models(grounded.sources), "metadata": metadata}
 
     def tail(result: AnswerWithReceipt) -> str:
-        return _source_list(_citations(result.answer)) if sources_in_text else ""
+        listed = _source_list(_citations(result.answer)) if sources_in_text else ""
+        return listed + suggestion_list(result.answer)
 
     text = with_source_marks if body.context_text is None else without_marks
     return await service.stream(request, DOOR, question, sources, text=text, tail=tail)
@@ -215,7 +217,7 @@ def _session_routes(router: APIRouter, service: AnswerService) -> None:
 
 def full_text(answer: Answer) -> str:
     """An answer as this door writes it: marks in the text, sources at the end."""
-    return _text(answer) + _source_list(_citations(answer))
+    return _text(answer) + _source_list(_citations(answer)) + suggestion_list(answer)
 
 
 def with_source_marks(delta: Delta) -> str:
@@ -253,7 +255,7 @@ def _status(answer: Answer) -> Literal["success", "guardrail_triggered", "citati
 def _grounded(result: AnswerWithReceipt, context_text: str | None) -> GroundedResponse:
     answer = result.answer
     return GroundedResponse(
-        answer=_text(answer),
+        answer=_text(answer) + suggestion_list(answer),
         sources=[AgentCitation(source_number=c.number, url=c.url, score=c.score) for c in _citations(answer)],
         confidence=confidence_level(answer.confidence),
         retrieval_mode="full_book" if context_text is None else "context_constrained",

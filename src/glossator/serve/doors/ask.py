@@ -18,6 +18,7 @@ from glossator.serve.doors.service import (
     dump_models,
     milliseconds,
     passage_texts,
+    suggestion_list,
     with_notice,
 )
 from glossator.serve.middleware.context import RequestContext, context_of
@@ -87,11 +88,17 @@ def routes(service: AnswerService) -> APIRouter:
             def sources(result: AnswerWithReceipt) -> dict[str, Any]:
                 return {"sources": dump_models(_sources(result)), "metadata": _times(context)}
 
-            return await service.stream(request, DOOR, lambda _: build_question(body), sources, text=with_notice)
+            return await service.stream(
+                request,
+                DOOR,
+                lambda _: build_question(body),
+                sources,
+                text=with_notice,
+            )
         result = await service.answer(build_question(body))
         return AskResponse(
             question=body.question,
-            answer=with_notice(Delta.of(result.answer)),
+            answer=with_notice(Delta.of(result.answer)) + suggestion_list(result.answer),
             sources=_sources(result),
             **_times(context),
         )

@@ -12,7 +12,7 @@ from typing import Any
 from fastapi import APIRouter, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.routing import APIRoute
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, BeforeValidator, ConfigDict
 from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse, Response
 
@@ -30,6 +30,8 @@ SESSION_SCOPE_KEY = "glossator.session"
 MAX_FIELDS = 1000
 """Of one JSON object: each unknown field is an error of its own, and a body has room for a hundred thousand."""
 _SESSION_FIELDS = ("session_id", "conversation_id", "thread_id")
+_MAX_KEY = 50
+"""Characters of a key that an error repeats."""
 _TOO_LARGE = "A number in the request body is too large."
 _SESSION_ID = re.compile(r"[A-Za-z0-9_-]{1,200}")
 EVENT_STREAM_CONTENT: dict[str, Any] = {
@@ -46,6 +48,14 @@ EVENT_STREAM_CONTENT: dict[str, Any] = {
         }
     }
 }
+
+
+def _none_if_blank(value: Any) -> Any:
+    return None if isinstance(value, str) and not value.strip() else value
+
+
+NoneIfBlank = BeforeValidator(_none_if_blank)
+"""An empty optional text means that there is none."""
 
 
 class StrictBody(BaseModel):
@@ -115,16 +125,17 @@ class StrictRoute(APIRoute):
             return handle
 
         async def handle_strictly(request: Request) -> Response:
+            strict = _StrictRequest(request.scope, request.receive)
+            body = await strict.body()
             media_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-            if not _is_json(media_type):
+            if body.strip() and not _is_json(media_type):
                 raise RequestRejected(
                     HTTPStatus.UNSUPPORTED_MEDIA_TYPE,
                     "UNSUPPORTED_MEDIA_TYPE",
                     "The request body must be JSON.",
                     "Send it with Content-Type: application/json.",
                 )
-            strict = _StrictRequest(request.scope, request.receive)
-            await strict.body()
+            strict.parse(body)  # here, as FastAPI hides what is wrong with a body that it fails to parse
             return await handle(strict)
 
         return handle_strictly
@@ -135,16 +146,18 @@ def _is_json(media_type: str) -> bool:
 
 
 class _StrictRequest(Request):
-    async def json(self) -> Any:
-        body = strict_json(await self.body())
-        session_id = next((body[name] for name in _SESSION_FIELDS if isinstance(body.get(name), str)), "")
+    def parse(self, body: bytes) -> None:
+        """Parse the body, and note the session that it names."""
+        self._json = strict_json(body)
+        session_id = next((self._json[name] for name in _SESSION_FIELDS if isinstance(self._json.get(name), str)), "")
         if _SESSION_ID.fullmatch(session_id):
             self.scope[SESSION_SCOPE_KEY] = session_id
-        return body
 
 
 def strict_json(body: bytes) -> Any:
     """A JSON object that every parser reads the same way."""
+    if not body.strip():
+        raise _invalid_body("The request body is empty: send a JSON object.")
     try:
         value = json.loads(
             body.decode("utf-8"),
@@ -169,9 +182,11 @@ def strict_json(body: bytes) -> Any:
 def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(pairs) > MAX_FIELDS:
         raise ValueError("The request body has too many fields.")
-    value = dict(pairs)
-    if len(value) != len(pairs):
-        raise ValueError("Duplicate key in the request body.")
+    value: dict[str, Any] = {}
+    for key, each in pairs:
+        if key in value:
+            raise ValueError(f"Duplicate key in the request body: {key[:_MAX_KEY]!r}.")
+        value[key] = each
     return value
 
 

@@ -17,7 +17,7 @@ from glossator.core.conversations import Exchange, SessionKey
 from glossator.core.question import Question
 from glossator.core.receipts import AnswerWithReceipt
 from glossator.core.types import Filters
-from glossator.serve.doors.base import EVENT_STREAM_CONTENT, Door, StrictBody
+from glossator.serve.doors.base import EVENT_STREAM_CONTENT, Door, NoneIfBlank, StrictBody
 from glossator.serve.doors.service import (
     AnswerService,
     cited_sources,
@@ -26,6 +26,7 @@ from glossator.serve.doors.service import (
     idempotency_key,
     milliseconds,
     session_for,
+    suggestion_list,
 )
 from glossator.serve.middleware.context import RequestContext, context_of
 from glossator.serve.problems import Problem
@@ -50,10 +51,10 @@ def _url_prefix(text: str) -> str:
 class MetadataFilter(StrictBody):
     """Optional filters for retrieval; a passage must match all of them."""
 
-    source_url_prefix: Annotated[str, Field(max_length=2000), AfterValidator(_url_prefix)] | None = Field(
-        None, description="Filter results to URLs starting with this prefix", examples=["/docs/module1"]
-    )
-    section: Annotated[str, Field(max_length=500)] | None = Field(
+    source_url_prefix: Annotated[
+        Annotated[str, Field(max_length=2000), AfterValidator(_url_prefix)] | None, NoneIfBlank
+    ] = Field(None, description="Filter results to URLs starting with this prefix", examples=["/docs/module1"])
+    section: Annotated[Annotated[str, Field(max_length=500)] | None, NoneIfBlank] = Field(
         None, description="Filter results to specific section name (exact match)", examples=["Inverse Kinematics"]
     )
 
@@ -64,7 +65,7 @@ class ChatRequest(StrictBody):
     query: Annotated[str, Field(min_length=1, max_length=32_000), AfterValidator(_not_blank)] = Field(
         description="Natural language question about the book", examples=["What is inverse kinematics?"]
     )
-    selected_text: Annotated[str, Field(max_length=64_000)] | None = Field(
+    selected_text: Annotated[Annotated[str, Field(max_length=64_000)] | None, NoneIfBlank] = Field(
         None, description="If provided, the answer is grounded in this text only"
     )
     session_id: Annotated[UUID4, Field(strict=False)] | None = Field(
@@ -187,7 +188,7 @@ def routes(service: AnswerService) -> APIRouter:
         result = await service.answer(build_question(body, key, name))
         answer, unavailable = result.answer, result.answer.mode is Mode.RETRIEVAL_ONLY
         return ChatResponse(
-            answer=None if unavailable else answer.text,
+            answer=None if unavailable else answer.text + suggestion_list(answer),
             fallback_message=_fallback(answer),
             sources=_sources(result, body.selected_text),
             metadata=_metadata(result, context_of(request)),
@@ -210,7 +211,7 @@ def routes(service: AnswerService) -> APIRouter:
             metadata = _metadata(result, context).model_dump(mode="json") | stream_metadata(result.answer)
             return {"sources": dump_models(_sources(result, body.selected_text)), "metadata": metadata}
 
-        return await service.stream(request, DOOR, question, sources)
+        return await service.stream(request, DOOR, question, sources, tail=lambda _: "")
 
     _history_route(router, service)
     return router
@@ -232,7 +233,7 @@ def _history_route(router: APIRouter, service: AnswerService) -> None:
             HistoryEntry(
                 timestamp=exchange.timestamp,
                 query=exchange.question,
-                response=exchange.answer.text,
+                response=exchange.answer.text + ("" if details else suggestion_list(exchange.answer)),
                 sources=_citations(exchange.answer),
                 metadata=_history_metadata(exchange) if details else None,
             )

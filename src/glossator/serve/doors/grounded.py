@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import uuid
 from datetime import UTC, datetime
 from typing import Annotated, Any, Literal, Self
 
@@ -19,13 +18,14 @@ from glossator.core.types import Filters
 from glossator.pipeline import conversations
 from glossator.serve.doors.agent import CODES, ErrorResponse, SessionId
 from glossator.serve.doors.agent import DOOR as AGENT
-from glossator.serve.doors.base import EVENT_STREAM_CONTENT, Door, StrictBody
+from glossator.serve.doors.base import EVENT_STREAM_CONTENT, Door, NoneIfBlank, StrictBody
 from glossator.serve.doors.service import (
     AnswerService,
     cited_sources,
     dump_models,
     idempotency_key,
     session_for,
+    suggestion_list,
     with_notice,
 )
 
@@ -36,8 +36,8 @@ USER_CONTEXT = "user_context"
 class QueryFilters(StrictBody):
     """Metadata filters; a passage must match all of them."""
 
-    chapter: Annotated[str, Field(max_length=500)] | None = None
-    section: Annotated[str, Field(max_length=500)] | None = None
+    chapter: Annotated[Annotated[str, Field(max_length=500)] | None, NoneIfBlank] = None
+    section: Annotated[Annotated[str, Field(max_length=500)] | None, NoneIfBlank] = None
 
 
 class AgentRequest(StrictBody):
@@ -47,7 +47,7 @@ class AgentRequest(StrictBody):
     context_mode: Literal["retrieval_pipeline", "user_provided"] = Field(
         "retrieval_pipeline", description="Whether to answer from the book or from `user_context`"
     )
-    user_context: Annotated[str, Field(min_length=1, max_length=64_000)] | None = Field(
+    user_context: Annotated[Annotated[str, Field(max_length=64_000)] | None, NoneIfBlank] = Field(
         None, description="The text to answer from if `context_mode` is `user_provided`"
     )
     filters: QueryFilters | None = Field(None, description="Metadata filters for retrieval")
@@ -57,7 +57,7 @@ class AgentRequest(StrictBody):
 
     @model_validator(mode="after")
     def _check_context(self) -> Self:
-        if self.context_mode == "user_provided" and not (self.user_context or "").strip():
+        if self.context_mode == "user_provided" and self.user_context is None:
             raise ValueError("user_context is required when context_mode is user_provided")
         if self.conversation_id and self.thread_id and self.conversation_id != self.thread_id:
             raise ValueError("conversation_id and thread_id differ; give only one of them")
@@ -131,13 +131,14 @@ def routes(service: AnswerService) -> APIRouter:
     router = DOOR.router()
     responses: dict[int | str, dict[str, Any]] = {200: {"content": EVENT_STREAM_CONTENT}}
 
-    async def answer(body: AgentRequest, request: Request, *, in_session: bool) -> AgentResponse | Response:
+    @router.post("/agent/query", tags=["grounded"], response_model=AgentResponse, responses=responses)
+    @router.post("/agent/query/session", tags=["grounded"], response_model=AgentResponse, responses=responses)
+    async def query(body: AgentRequest, request: Request) -> AgentResponse | Response:
+        """Ask in a conversation; a new one is created if none is named."""
         query_filters = body.filters or QueryFilters()
         filters = Filters(section=query_filters.section, chapter=query_filters.chapter)
 
         def question(name: str | None) -> Question:
-            if not in_session and body.conversation is None:
-                return Question(body.query_text, body.context, filters)
             key = session_for(request, body.conversation, name)
             return Question(body.query_text, body.context, filters, session=key, idempotency_key=name)
 
@@ -149,19 +150,13 @@ def routes(service: AnswerService) -> APIRouter:
                 return {"sources": dump_models(response.sources), "metadata": metadata}
 
             return await service.stream(
-                request, DOOR, lambda name: question(idempotency_key(request) or name), sources, text=with_notice
+                request,
+                DOOR,
+                lambda name: question(idempotency_key(request) or name),
+                sources,
+                text=with_notice,
             )
         return _response(await service.answer(question(idempotency_key(request))))
-
-    @router.post("/agent/query", tags=["grounded"], response_model=AgentResponse, responses=responses)
-    async def query(body: AgentRequest, request: Request) -> AgentResponse | Response:
-        """Ask; nothing is stored unless a conversation is named."""
-        return await answer(body, request, in_session=False)
-
-    @router.post("/agent/query/session", tags=["grounded"], response_model=AgentResponse, responses=responses)
-    async def query_in_session(body: AgentRequest, request: Request) -> AgentResponse | Response:
-        """Ask in a conversation; a new one is created if none is named."""
-        return await answer(body, request, in_session=True)
 
     _session_routes(router, service)
     return router
@@ -194,13 +189,13 @@ def _response(result: AnswerWithReceipt) -> AgentResponse:
     unsupported = [claim.text for claim in answer.unsupported_claims]
     flagged = bool(unsupported) or answer.confidence < MEDIUM
     return AgentResponse(
-        response_text=_truncate(with_notice(Delta.of(answer))),
+        response_text=_truncate(with_notice(Delta.of(answer)) + suggestion_list(answer)),
         sources=_sources(result),
         confidence_score=answer.confidence,
         grounding_validation=GroundingValidation(
             is_fully_grounded=not unsupported, is_fully_ground=not unsupported, unsupported_claims=unsupported
         ),
-        conversation_id=answer.session_id or str(uuid.uuid4()),
+        conversation_id=answer.session_id,
         timestamp=datetime.now(UTC),
         state="flagged" if flagged else "delivered",
     )

@@ -22,8 +22,8 @@ from glossator.core.receipts import AnswerWithReceipt
 from glossator.core.text.marks import strip_marks
 from glossator.core.validation import MAX_QUESTION_LENGTH, MAX_SELECTION_LENGTH
 from glossator.pipeline.answering import AnswerIterator
-from glossator.serve.doors.base import Door, with_request
-from glossator.serve.doors.service import AnswerService, cited_sources, with_notice, without_marks
+from glossator.serve.doors.base import Door, NoneIfBlank, with_request
+from glossator.serve.doors.service import AnswerService, cited_sources, suggestion_list, with_notice, without_marks
 from glossator.serve.doors.streams import STREAM_HEADERS
 from glossator.serve.middleware.context import context_of
 from glossator.serve.problems import Problem
@@ -87,7 +87,7 @@ class CompletionRequest(BaseModel):
     messages: Annotated[list[Message], Field(min_length=1, max_length=MAX_MESSAGES)]
     stream: bool | None = False
     stream_options: _StreamOptions | None = None
-    selected_text: Annotated[str, Field(max_length=MAX_SELECTION_LENGTH)] | None = Field(
+    selected_text: Annotated[Annotated[str, Field(max_length=MAX_SELECTION_LENGTH)] | None, NoneIfBlank] = Field(
         None, description="Extension: answer from this text only"
     )
 
@@ -235,7 +235,8 @@ def _question_and_past(messages: list[Message]) -> tuple[str, Past]:
 
 def _text(answer: Answer) -> str:
     """The text of an answer; a selection has no URL to annotate, so nothing is marked."""
-    return (without_marks if answer.mode is Mode.SELECTED_TEXT else with_notice)(Delta.of(answer))
+    written = without_marks if answer.mode is Mode.SELECTED_TEXT else with_notice
+    return written(Delta.of(answer)) + suggestion_list(answer)
 
 
 def _annotations(answer: Answer) -> list[_Annotation]:
@@ -299,6 +300,9 @@ class _ChunkWriter:
             yield _data(DOOR.render_error(problem).model_dump(mode="json"))
             return
         if result is not None:
+            if suggested := suggestion_list(result.answer):
+                text += suggested
+                yield self._chunk({"content": suggested})
             annotations = [annotation.model_dump() for annotation in _annotations(result.answer)]
             yield self._chunk({"annotations": annotations}, "stop")
         if include_usage:

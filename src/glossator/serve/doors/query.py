@@ -21,6 +21,7 @@ from glossator.serve.doors.service import (
     milliseconds,
     passage_ranks,
     passage_texts,
+    suggestion_list,
     with_notice,
     without_marks,
 )
@@ -117,11 +118,15 @@ def routes(service: AnswerService) -> APIRouter:
                 return {"sources": dump_models(found), "metadata": _metadata(result, context).model_dump(mode="json")}
 
             return await service.stream(
-                request, DOOR, lambda _: build_question(body, context), sources, text=_text(body)
+                request,
+                DOOR,
+                lambda _: build_question(body, context),
+                sources,
+                text=_text(body),
             )
         result = await service.answer(build_question(body, context))
         return AgentResponse(
-            answer=_text(body)(Delta.of(result.answer)),
+            answer=_text(body)(Delta.of(result.answer)) + suggestion_list(result.answer),
             sources=_sources(result) if body.include_sources else [],
             metadata=_metadata(result, context),
         )

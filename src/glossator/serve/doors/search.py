@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from dataclasses import asdict
+from datetime import datetime
 from typing import Annotated
 
 from fastapi import APIRouter, Query
@@ -62,6 +63,7 @@ class PassageModel(BaseModel):
     end: int
     text: str
     score: float
+    created_at: float = Field(description="When the chunk was indexed, in seconds since 1970")
 
 
 class SearchResponse(BaseModel):
@@ -69,6 +71,8 @@ class SearchResponse(BaseModel):
 
     query: str
     results: list[PassageModel]
+    total: int = Field(ge=0, description="Number of results")
+    collection: str = Field(description="The collection that was searched: one for each generation of the index")
     generation: int
     time_ms: float
 
@@ -84,9 +88,17 @@ def routes(engine: Engine) -> APIRouter:
     async def run(question: str, top_k: int, filters: Filters) -> SearchResponse:
         started = time.perf_counter()
         found = await pipeline.search(engine, Question(question, filters=filters, top_k=top_k))
-        results = [PassageModel(**asdict(passage)) for passage in found.passages]
+        created_at = datetime.fromisoformat(engine.generation().manifest.created_at).timestamp()
+        results = [PassageModel(**asdict(passage), created_at=created_at) for passage in found.passages]
         elapsed = round(1000 * (time.perf_counter() - started), 2)
-        return SearchResponse(query=question, results=results, generation=found.generation, time_ms=elapsed)
+        return SearchResponse(
+            query=question,
+            results=results,
+            total=len(results),
+            collection=f"generation-{found.generation}",
+            generation=found.generation,
+            time_ms=elapsed,
+        )
 
     @router.get("/search", tags=["search"])
     async def search(query: Annotated[SearchQuery, Query()]) -> SearchResponse:

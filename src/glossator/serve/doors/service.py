@@ -17,7 +17,7 @@ from glossator.core.answers import UNAVAILABLE_NOTICE, Answer, Citation, Delta, 
 from glossator.core.conversations import SessionKey, session_key
 from glossator.core.question import Question
 from glossator.core.receipts import AnswerWithReceipt
-from glossator.core.text.marks import strip_marks
+from glossator.core.text.marks import escape_marks, strip_marks
 from glossator.pipeline.answering import AnswerIterator
 from glossator.pipeline.wiring import Engine
 from glossator.serve.doors.base import SESSION_SCOPE_KEY, Door, with_request
@@ -48,7 +48,7 @@ class AnswerService:
         sources: Callable[[AnswerWithReceipt], dict[str, Any]],
         *,
         text: Callable[[Delta], str] = str,
-        tail: Callable[[AnswerWithReceipt], str] = lambda _: "",
+        tail: Callable[[AnswerWithReceipt], str] = lambda result: suggestion_list(result.answer),
     ) -> Response:
         """An answer as server-sent events; `question` receives the id under which the stream can be resumed."""
         context = context_of(request)
@@ -81,7 +81,8 @@ class AnswerService:
 def session_for(request: Request, name: str | None, idempotency_key: str | None = None) -> SessionKey:
     """The session that a request names, among those of its user; a new one if it names none."""
     key = session_key(name, context_of(request).caller.user_id, idempotency_key)
-    request.scope[SESSION_SCOPE_KEY] = key.name
+    if name is not None:
+        request.scope[SESSION_SCOPE_KEY] = key.name
     return key
 
 
@@ -98,6 +99,14 @@ def with_notice(delta: Delta) -> str:
 def without_marks(delta: Delta) -> str:
     """The text without citation marks, for a response that lists no sources."""
     return strip_marks(with_notice(delta))
+
+
+def suggestion_list(answer: Answer) -> str:
+    """The sections that a refusal suggests, to append to its text; empty if the question is answered."""
+    if not answer.suggestions:
+        return ""
+    lines = (f"- {' › '.join(dict.fromkeys(filter(None, (s.title, s.section))))}: {s.url}" for s in answer.suggestions)
+    return "\n\n".join(["", "Sections that may help:\n" + "\n".join(escape_marks(line) for line in lines)])
 
 
 def milliseconds(context: RequestContext, *stages: str) -> float:

@@ -145,7 +145,8 @@ def _with_links(engine: Engine, passages: Sequence[Passage]) -> list[LinkedPassa
 
 async def ask_book(engine: Engine, arguments: AskArguments) -> AnswerResult:
     """An answer; unsupported sentences are counted, never returned."""
-    answer: Answer = await pipeline.ask(engine, Question(arguments.question, arguments.selected_text))
+    selection = arguments.selected_text if (arguments.selected_text or "").strip() else None
+    answer: Answer = await pipeline.ask(engine, Question(arguments.question, selection))
     return AnswerResult(
         text=answer.text,
         citations=[
