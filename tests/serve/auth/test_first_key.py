@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from access import PAGE, bearer, new_token
 from api_keys import ADMIN, READ, SITE, WRITE, id_of, is_rejected
 from api_requests import CHEAP_PATH
 from doors import serving
+from glossator.core.errors import Unauthorized
 from glossator.serve.app import ServerOptions
 from glossator.serve.auth.keys import KEYS_FILE, KeyStore
 
@@ -48,3 +51,12 @@ async def test_tokens_over_http_end_with_the_first_key_and_with_their_own(tmp_pa
         assert (await client.get(CHEAP_PATH, headers=bearer(token, Origin=PAGE))).status_code == 200
         store.revoke(id_of(site))
         assert (await client.get(CHEAP_PATH, headers=bearer(token, Origin=PAGE))).status_code == 401
+
+
+def test_no_token_is_created_by_a_server_that_has_not_noticed_the_first_key(path: Path) -> None:
+    server = KeyStore(path, check_interval_seconds=3600)
+    KeyStore(path).create("first", [READ])
+    assert server.is_open
+    with pytest.raises(Unauthorized):
+        server.create_token(SITE)
+    assert not server.is_open

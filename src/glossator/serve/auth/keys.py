@@ -120,8 +120,14 @@ class KeyStore:
         """A token to read and write with from pages of one web origin; `issuer` is the id of the key it ends with."""
         claims = token_claims(origin, None if user is None else _checked_text(user, "user"), seconds, issuer)
         self._refresh()
-        file = self._file or self._change(lambda new: new)
-        return sign_token(claims, file.secret)
+        return sign_token(claims, self._file.secret if self._file else self._first_secret())
+
+    def _first_secret(self) -> str:
+        """The secret of an open server, created for its first token; unless another process has just closed it."""
+        file = self._change(lambda new: new)
+        if file.keys:
+            raise _unauthorized()
+        return file.secret
 
     def authenticate(self, credential: str, origin: str | None) -> Caller:
         """The caller that this key or token belongs to; `origin` is the request's Origin header."""
@@ -136,7 +142,7 @@ class KeyStore:
                 valid = {key.id for key in self._file.keys if not key.expired}
                 caller = token_caller(credential, self._file.secret, origin, valid)
         if caller is None:
-            raise Unauthorized("A valid API key is required.", "Send it as `Authorization: Bearer KEY`.")
+            raise _unauthorized()
         return caller
 
     def _refresh(self) -> None:
@@ -183,6 +189,10 @@ class KeyStore:
             with self._lock:
                 self._accept(changed, stamp(self.path))
         return changed
+
+
+def _unauthorized() -> Unauthorized:
+    return Unauthorized("A valid API key is required.", "Send it as `Authorization: Bearer KEY`.")
 
 
 def _with_key(file: KeyFile, key: Key) -> KeyFile:
