@@ -1,4 +1,4 @@
-"""Takes the screenshots in the docs: `python bench/lib/pictures.py`, with the sample book and Chromium.
+"""Takes the screenshots in the docs: `python -m lib.pictures` in `bench/`, with the sample book and Chromium.
 
 Urdu needs a font with its letters (on Debian: fonts-noto-core).
 """

@@ -103,3 +103,61 @@ def test_a_single_tilde_deletes_as_on_github(tmp_path: Path) -> None:
 def test_generated_reference_is_left_out(tmp_path: Path) -> None:
     text = "# API\n\n::: package.module.Class\n    options:\n      members: true\n\nAfter."
     assert read_page(tmp_path, text, EXTENSIONS) == "API\n\nAfter."
+
+
+CODE = "one\n# --8<-- [start:part]\ntwo\n# --8<-- [end:part]\nthree\nfour\n"
+SNIPPETS = {
+    "a file": ('--8<-- "parts/text.txt"', "Included text."),
+    "lines": ('```py\n--8<-- "parts/code.py:5:6"\n```', "```py\nthree\nfour\n```"),
+    "a section": ('```py\n--8<-- "parts/code.py:part"\n```', "```py\ntwo\n```"),
+    "several files": ("--8<--\nparts/text.txt\nparts/more.txt\n--8<--", "Included text. More."),
+    "indented": ('!!! note "T"\n    --8<-- "parts/text.txt"', "T\n\nIncluded text."),
+    "code with lines": ("{* parts/code.py ln[1,5:6] hl[2] *}", "```py\none\nthree\nfour\n```"),
+    "code": ("{* ./docs/parts/more.txt *}", "```txt\nMore.\n```"),
+    "raw": ("```\n{!parts/more.txt!}\n```", "```\nMore.\n```"),
+    "escaped": (';--8<-- "parts/more.txt"', '--8<-- "parts/more.txt"'),
+}
+
+
+def write_parts(folder: Path) -> None:
+    for name, text in {"text.txt": "Included *text*.", "more.txt": "More.", "code.py": CODE}.items():
+        (folder / "parts").mkdir(parents=True, exist_ok=True)
+        (folder / "parts" / name).write_text(text, "utf-8")
+
+
+@pytest.mark.parametrize(("source", "text"), SNIPPETS.values(), ids=SNIPPETS.keys())
+def test_snippets_are_included(source: str, text: str, tmp_path: Path) -> None:
+    write_parts(tmp_path)
+    (tmp_path / "docs").mkdir()
+    write_parts(tmp_path / "docs")
+    (tmp_path / "mkdocs.yml").write_text(EXTENSIONS, "utf-8")
+    (tmp_path / "docs" / "page.md").write_text(source, "utf-8")
+    contents = read_source(str(tmp_path), "", LIMIT)
+    assert {page.document_id: page.text for page in contents.documents}["page.md"] == text
+    assert not contents.notes
+
+
+def test_snippets_outside_the_folder_are_left_out_with_a_note(tmp_path: Path) -> None:
+    (tmp_path / "secret.txt").write_text("Secret.", "utf-8")
+    (tmp_path / "site" / "docs").mkdir(parents=True)
+    (tmp_path / "site" / "mkdocs.yml").write_text("site_name: B", "utf-8")
+    text = (
+        'Text.\n\n--8<-- "../secret.txt"\n\n{* ../../secret.txt *}\n\n{! /etc/hostname !}\n\n--8<-- "https://x.org/a"'
+    )
+    (tmp_path / "site" / "docs" / "page.md").write_text(text, "utf-8")
+    contents = read_source(str(tmp_path / "site"), "", LIMIT)
+    assert contents.documents[0].text == "Text."
+    (note,) = contents.notes
+    assert (note.path, "secret.txt" in note.note) == ("page.md", True)
+
+
+def test_snippets_that_include_each_other_end(tmp_path: Path) -> None:
+    assert "More" in read_page(tmp_path, 'More --8<-- "x"\n\n--8<-- "page.md"\n--8<-- "page.md"\n')
+
+
+def test_macros_are_noted(tmp_path: Path) -> None:
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "mkdocs.yml").write_text(EXTENSIONS, "utf-8")
+    (tmp_path / "docs" / "page.md").write_text("Version {{ version }}.", "utf-8")
+    (note,) = read_source(str(tmp_path), "", LIMIT).notes
+    assert note.note == "1 template expression was left out."

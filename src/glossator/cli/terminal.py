@@ -39,6 +39,9 @@ def _open_console() -> Console:
     return console if console.is_terminal else Console(highlight=False, markup=False, width=_MAX_WIDTH, soft_wrap=True)
 
 
+MAX_NOTES = 10
+"""Notes that are printed after an ingest."""
+
 console = _open_console()
 
 
@@ -96,6 +99,10 @@ def show_report(report: IngestReport) -> None:
     for skip in report.skipped:
         reason = sanitized(f" {skip.path}: {skip.reason}")
         console.print(Text.assemble(("skipped", "yellow"), reason), soft_wrap=True)
+    for note in report.notes[:MAX_NOTES]:
+        console.print(Text.assemble(("note", "yellow"), sanitized(f" {note.path}: {note.note}")), soft_wrap=True)
+    if len(report.notes) > MAX_NOTES:
+        console.print(f"{len(report.notes) - MAX_NOTES} more notes; --json prints all.", soft_wrap=True)
 
 
 def show_removal(report: IngestReport) -> None:

@@ -221,6 +221,14 @@ class SkippedFile:
 
 
 @dataclass(frozen=True, slots=True)
+class PageNote:
+    """A page of which something was left out, and what."""
+
+    path: str
+    note: str
+
+
+@dataclass(frozen=True, slots=True)
 class IngestReport:
     """The result of an ingest: `sources` were given, `other_sources` are in the index too."""
 
@@ -230,6 +238,7 @@ class IngestReport:
     embeddings: EmbeddingCounts
     seconds: float
     skipped: tuple[SkippedFile, ...] = ()
+    notes: tuple[PageNote, ...] = ()
     sources: tuple[SourceSummary, ...] = ()
     other_sources: tuple[SourceSummary, ...] = ()
     removed_sources: tuple[SourceSummary, ...] = ()

@@ -14,18 +14,18 @@ from glossator.core.book.addresses import BOOK_PATH, validate_base_url
 from glossator.core.book.sources import Layout, clean_name
 from glossator.core.errors import BadInput, SourceError
 from glossator.core.text.markup import IMAGE, sanitize
-from glossator.core.types import Document, SkippedFile
+from glossator.core.types import Document, PageNote, SkippedFile
 from glossator.ingest.files import read_text, well_formed
 from glossator.ingest.formats.dialects import MDX, dialect_of
 from glossator.ingest.formats.html import ExtractedPage, extract
-from glossator.ingest.formats.includes import IncludeReader, expand_includes, mdx_to_markdown
+from glossator.ingest.formats.includes import IncludeReader, expand_includes, expand_snippets, mdx_to_markdown
 from glossator.ingest.formats.markdown import scalar, split_front_matter, to_html
 from glossator.ingest.formats.plain_text import read_plain_text
 from glossator.ingest.layouts import find_layout, plain
 from glossator.ingest.layouts.page import HTML_SUFFIXES, MARKDOWN_SUFFIXES, READABLE_SUFFIXES, SiteLayout, SourcePage
 from glossator.ingest.references import SourceImages, SourceReferences
 
-READER_VERSION = 4
+READER_VERSION = 5
 """Part of the content hash; increased when the same file would give different text, so that it is indexed again."""
 
 _FRONT_PAGES = frozenset({"index.md", "readme.md", "index.mdx", "readme.mdx", "index.html"})
@@ -47,6 +47,7 @@ class SourceContents:
     """Why this layout was taken; the same book may be found in two ways."""
     images: dict[str, Path] = field(default_factory=dict)
     """The files of the images that the documents show, by name."""
+    notes: tuple[PageNote, ...] = ()
 
 
 def read_source(source: str, base_url: str | None, max_bytes: int, layout: Layout = Layout.AUTO) -> SourceContents:
@@ -57,17 +58,19 @@ def read_source(source: str, base_url: str | None, max_bytes: int, layout: Layou
     base = _site_url(site, noted) if base_url is None else base_url and validate_base_url(base_url)
     documents: list[Document] = []
     skipped: list[SkippedFile] = []
+    notes: list[PageNote] = []
     references = SourceReferences(site, base, SourceImages(site.root))
     for page in site.pages:
         try:
-            documents.append(_document(page, references, max_bytes))
+            documents.append(_document(page, references, max_bytes, notes))
         except SourceError as error:
             skipped.append(SkippedFile(well_formed(str(page.path)), str(error)))
     if not documents:
         raise SourceError(*_no_documents_message(source, skipped))
     distinct = tuple(_with_distinct_urls(documents, skipped))
     name = _name(site, distinct, path)
-    return SourceContents(site.name, distinct, (*noted, *skipped), name, base, site.reason, references.images.files)
+    contents = SourceContents(site.name, distinct, (*noted, *skipped), name, base, site.reason, references.images.files)
+    return replace(contents, notes=tuple(notes))
 
 
 def _site_url(site: SiteLayout, noted: list[SkippedFile]) -> str:
@@ -125,13 +128,14 @@ def _with_distinct_urls(documents: list[Document], skipped: list[SkippedFile]) -
             yield document
 
 
-def _document(page: SourcePage, references: SourceReferences, max_bytes: int) -> Document:
+def _document(page: SourcePage, references: SourceReferences, max_bytes: int, notes: list[PageNote]) -> Document:
     if well_formed(str(page.path)) != str(page.path):
         raise SourceError("the file name is not UTF-8.", "Rename the file.")
     text = read_text(page.path, max_bytes)
     extracted = _extract(text, page, references.layout)
     if not extracted.text.strip():
         raise SourceError("the page has no text.")
+    notes += [PageNote(page.document_id, note) for note in extracted.notes]
     title = page.title or extracted.title or page.fallback_title or page.path.stem
     base = f"{references.base_url}/" if references.base_url else BOOK_PATH
     html = sanitize(extracted.markup, references.of_page(page))
@@ -168,14 +172,15 @@ def _extract(text: str, page: SourcePage, layout: SiteLayout) -> ExtractedPage:
         return read_plain_text(text)
     front, body = split_front_matter(text)
     includes = IncludeReader(layout.root)
+    notes: list[str] = []
     if _is_mdx(suffix, front, layout):
-        html = to_html(mdx_to_markdown(body, page.path, includes), MDX, [])
+        html = to_html(mdx_to_markdown(body, page.path, includes), MDX, notes)
     else:
-        body = expand_includes(body, page.path, includes) if layout.name == "mdbook" else body
-        html = to_html(body, dialect_of(layout.name, layout.extensions), [])
+        expand = expand_includes if layout.name == "mdbook" else expand_snippets
+        html = to_html(expand(body, page.path, includes), dialect_of(layout.name, layout.extensions), notes)
     extracted = extract(f"<main>{html}</main>")
     title = scalar(front.get("title")) or extracted.title
-    return replace(extracted, title=title)
+    return replace(extracted, title=title, notes=tuple(filter(None, (*notes, includes.note()))))
 
 
 def _is_mdx(suffix: str, front: dict[str, Any], layout: SiteLayout) -> bool:

@@ -76,6 +76,7 @@ def build_generation(
         report,
         seconds=round(time.monotonic() - started, 3),
         skipped=(*lost, *report.skipped),
+        notes=tuple(note for source in read.values() for note in source.contents.notes),
         sources=tuple(replace(s.summary, reason=read[s.root].contents.reason) for s in changes.read if s.root in read),
         other_sources=tuple(s.summary for s in changes.sources if s.root not in read),
     )

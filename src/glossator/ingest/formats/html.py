@@ -54,12 +54,13 @@ _CODE_CLASS = re.compile(r"(?:language|lang|highlight|sourceCode)-([\w+#.-]+)")
 
 @dataclass(frozen=True, slots=True)
 class ExtractedPage:
-    """The readable text of one page, and its markup for display, which is not yet sanitized."""
+    """The readable text of one page, its markup for display, which is not yet sanitized, and what was left out."""
 
     title: str
     text: str
     blocks: tuple[Block, ...]
     markup: str = ""
+    notes: tuple[str, ...] = ()
 
 
 def extract(html: str) -> ExtractedPage:

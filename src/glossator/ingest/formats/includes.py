@@ -1,9 +1,11 @@
-"""Text that a page includes from other files of its book: mdBook directives and MDX partials."""
+"""Text that a page includes from other files of its book: mdBook directives, MkDocs snippets and MDX partials."""
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from glossator.core.errors import SourceError
@@ -16,26 +18,48 @@ MAX_INCLUDED_BYTES = 4_000_000
 """Limit of included text per page: files that include each other would grow without end."""
 
 _DIRECTIVE = re.compile(r"(?P<escape>\\?)\{\{\s*#(?P<name>[a-z_]+)(?P<argument>[^{}\n]*)\}\}")
+_SNIPPET = re.compile(
+    r"^(?P<indent>[ \t]*+)(?:-++8<-++[ \t]++(?P<quote>[\"'])(?P<snippet>[^\"'\n]++)(?P=quote)"
+    r"|\{\*[ \t]*+(?P<code>[^\s*{}]++)(?P<options>[^*{}\n]*+)\*\}|\{![ \t]*+(?P<raw>[^\s!{}]++)[^!{}\n]*+!\})[ \t]*$",
+    re.MULTILINE,
+)
+_SNIPPET_BLOCK = re.compile(
+    r"^([ \t]*+)-++8<-++[ \t]*\n((?:(?![ \t]*+-++8<)[^\n]*\n){1,50})[ \t]*+-++8<-++[ \t]*$", re.MULTILINE
+)
+_ESCAPED_SNIPPET = re.compile(r"^([ \t]*+);(-++8<-++)", re.MULTILINE)
+_SECTION = re.compile(r"(?<!-)-++8<-++[ \t]*+\[(start|end):[ \t]*+([\w-]+)\]")
+_LINES_OPTION = re.compile(r"\bln\[([\d:, ]*)\]")
 _ANCHOR = re.compile(r"ANCHOR(?:_END)?:\s*[\w-]+")
 
 
 @dataclass(slots=True)
 class IncludeReader:
-    """Reads included files below a root, with a limit of bytes per page."""
+    """Reads included files below a root, with a limit of bytes per page; `missing` names those it could not read."""
 
     root: Path
     remaining_bytes: int = MAX_INCLUDED_BYTES
+    missing: list[str] = field(default_factory=list)
 
     def read(self, path: Path) -> str:
         """A file's text; empty if it is outside the root, cannot be read, or exceeds the limit."""
-        try:
-            if not is_inside(path, self.root) or _is_hidden(path, self.root):
-                return ""
-            text = read_text(path, self.remaining_bytes)
-        except (SourceError, OSError, ValueError):
-            return ""
-        self.remaining_bytes -= len(text)
-        return text
+        return self.read_first([path])
+
+    def read_first(self, paths: Sequence[Path]) -> str:
+        """The text of the first of these files that can be read."""
+        for path in paths:
+            with suppress(SourceError, OSError, ValueError):
+                if is_inside(path, self.root) and not _is_hidden(path, self.root) and path.is_file():
+                    text = read_text(path, self.remaining_bytes)
+                    self.remaining_bytes -= len(text)
+                    return text
+        self.missing.append(paths[0].name)
+        return ""
+
+    def note(self) -> str:
+        """What was left out, for the report."""
+        names = list(dict.fromkeys(self.missing))
+        shown = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
+        return f"included files that are missing or outside the folder were left out: {shown}." if names else ""
 
 
 def _is_hidden(path: Path, root: Path) -> bool:
@@ -80,6 +104,60 @@ def expand_includes(text: str, path: Path, includes: IncludeReader, depth: int =
         return expand_includes(shown, file, includes, depth + 1)
 
     return _DIRECTIVE.sub(directive, text)
+
+
+def expand_snippets(text: str, path: Path, includes: IncludeReader, depth: int = 0) -> str:
+    """MkDocs: replace `--8<-- "file"`, `{* file *}` and `{! file !}` by the lines they name, indented as they are."""
+
+    def include(match: re.Match[str]) -> str:
+        name = match["snippet"] or match["code"] or match["raw"]
+        lines = _LINES_OPTION.search(match["options"] or "")
+        shown = _read_snippet(f"{name}:{lines[1]}" if lines else name, path, includes)
+        if match["code"]:
+            shown = f"```{Path(name).suffix[1:]}\n{shown}\n```" if shown else ""
+        elif depth < MAX_INCLUDE_DEPTH:
+            shown = expand_snippets(shown, path, includes, depth + 1)
+        return "\n".join(match["indent"] + line for line in shown.splitlines())
+
+    def block(match: re.Match[str]) -> str:
+        files = (line.strip() for line in match[2].splitlines() if line.strip())
+        return "\n".join(f'{match[1]}--8<-- "{file}"' for file in files)
+
+    return _ESCAPED_SNIPPET.sub(r"\1\2", _SNIPPET.sub(include, _SNIPPET_BLOCK.sub(block, text)))
+
+
+def _read_snippet(name: str, path: Path, includes: IncludeReader) -> str:
+    """The lines of `file`, `file:2:5` or `file:section`; sites name files from their own folder or from the page's."""
+    file, _, part = name.partition(":")
+    text = includes.read_first([folder / file for folder in (includes.root, includes.root.parent, path.parent)])
+    lines = text.splitlines()
+    if part and re.fullmatch(r"[\d:, ]+", part):
+        lines = _numbered_lines(lines, part)
+    elif part:
+        lines = _section_lines(lines, part)
+    return "\n".join(line for line in lines if not _SECTION.search(line))
+
+
+def _numbered_lines(lines: list[str], ranges: str) -> list[str]:
+    """The lines in ranges such as `2:5` and `1,7:`, which count from one."""
+    selected: list[str] = []
+    for each in ranges.split(",")[:100]:
+        first, colon, last = (number.strip() for number in each.partition(":"))
+        start = max(int(first or 1), 1)
+        selected += lines[start - 1 : (int(last or len(lines)) if colon else start)]
+    return selected
+
+
+def _section_lines(lines: list[str], section: str) -> list[str]:
+    selected: list[str] = []
+    inside = False
+    for line in lines:
+        mark = _SECTION.search(line)
+        if mark and mark[2] == section:
+            inside = mark[1] == "start"
+        elif inside:
+            selected.append(line)
+    return selected
 
 
 def _select_lines(text: str, part: str) -> str:
