@@ -108,6 +108,24 @@ def test_heading_ids_match_python_markdown(tmp_path: Path) -> None:
     ]
 
 
+SLUG_FUNCTIONS = {
+    "the usual one": ("permalink: true", ["ete-in-c", "_1"]),
+    "Unicode": ("slugify: !!python/name:markdown.extensions.toc.slugify_unicode", ["été-in-c", "日本"]),
+    "lower case": (
+        "slugify: !!python/object/apply:pymdownx.slugs.slugify {kwds: {case: lower}}",
+        ["été-in-c", "日本"],
+    ),
+    "any case": ("slugify: !!python/object/apply:pymdownx.slugs.slugify {}", ["Été-in-C", "日本"]),
+}
+
+
+@pytest.mark.parametrize(("option", "ids"), SLUG_FUNCTIONS.values(), ids=SLUG_FUNCTIONS.keys())
+def test_heading_ids_follow_the_function_that_the_site_chose(option: str, ids: list[str], tmp_path: Path) -> None:
+    config = f"site_name: B\nmarkdown_extensions:\n  - toc:\n      {option}\n"
+    (page,) = read_site(tmp_path, config, page="## Été in C++\n\n## 日本\n").documents
+    assert [block.anchor for block in page.blocks if block.kind is BlockKind.HEADING] == ids
+
+
 SYNTAX = {
     "a titled admonition": (
         '!!! warning "Mind the gap"\n\n    Some *words*.\n\nAfter.',

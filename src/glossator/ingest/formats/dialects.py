@@ -5,7 +5,14 @@ from __future__ import annotations
 from collections.abc import Container
 from dataclasses import dataclass, replace
 
-from glossator.ingest.formats.slugs import Slugify, github_slug, mdbook_slug, mkdocs_slug
+from glossator.ingest.formats.slugs import (
+    Slugify,
+    github_slug,
+    mdbook_slug,
+    mkdocs_slug,
+    mkdocs_unicode_slug,
+    pymdownx_slug,
+)
 
 _MKDOCS_MARKS = {
     "pymdownx.caret": (("^^", "ins"), ("^", "sup")),
@@ -14,6 +21,12 @@ _MKDOCS_MARKS = {
     "pymdownx.keys": (("++", "kbd"),),
 }
 """Marks that are text unless the site enables the extension that defines them."""
+
+_MKDOCS_SLUGS = {
+    "markdown.extensions.toc.slugify_unicode:": mkdocs_unicode_slug,
+    **{f"pymdownx.slugs.slugify:{case}": pymdownx_slug(case) for case in ("", "lower", "lower-ascii", "fold")},
+}
+"""Functions for heading ids that a site may choose, with their option."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +71,7 @@ def dialect_of(layout: str, extensions: Container[str] = ()) -> Dialect:
     if layout != "mkdocs":
         return _DIALECTS.get(layout, Dialect())
     return Dialect(
-        mkdocs_slug,
+        next((slug for name, slug in _MKDOCS_SLUGS.items() if name in extensions), mkdocs_slug),
         tuple(mark for extension, marks in _MKDOCS_MARKS.items() if extension in extensions for mark in marks),
         emoji="pymdownx.emoji" in extensions,
         macros="macros" in extensions,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -17,12 +18,21 @@ _NavEntries = dict[str, tuple[int, str, tuple[str, ...]]]
 """Position, title and parent headings of each page in the nav."""
 
 
+def _slug_function(_loader: yaml.SafeLoader, tag: str, node: yaml.Node) -> str | None:
+    """The name of a function that makes heading ids, with its `case` option; other Python objects are None."""
+    name = tag.rpartition(":")[2]
+    if not name.startswith(("pymdownx.slugs.", "markdown.extensions.toc.")):
+        return None
+    words = [event.value for event in yaml.parse(yaml.serialize(node)) if isinstance(event, yaml.ScalarEvent)]
+    return f"{name}:{dict(pairwise(words)).get('case', '')}"
+
+
 class _ConfigLoader(yaml.SafeLoader):
-    """Loads mkdocs.yml, whose tags may name Python objects: they become None and are never constructed."""
+    """Loads mkdocs.yml, whose tags may name Python objects: they are never constructed."""
 
 
 _ConfigLoader.add_multi_constructor("!", lambda _loader, _suffix, _node: None)
-_ConfigLoader.add_multi_constructor("tag:yaml.org,2002:python/", lambda _loader, _suffix, _node: None)
+_ConfigLoader.add_multi_constructor("tag:yaml.org,2002:python/", _slug_function)
 
 
 def from_config(config: SiteConfig) -> SiteLayout | None:
@@ -73,8 +83,14 @@ def _layout(docs: Path, config: dict[str, Any], reason: str, root: Path) -> Site
 
 def _names(entries: Any) -> frozenset[str]:
     """The names in a list or mapping of extensions, of which some have options."""
-    items = entries if isinstance(entries, list | dict) else []
-    return frozenset(
+    items = [entries] if isinstance(entries, dict) else entries if isinstance(entries, list) else []
+    slugify = [
+        options["slugify"]
+        for item in items
+        for options in (item.values() if isinstance(item, dict) else [])
+        if isinstance(options, dict) and isinstance(options.get("slugify"), str)
+    ]
+    return frozenset(slugify) | frozenset(
         name for item in items for name in (item if isinstance(item, dict) else [item]) if isinstance(name, str)
     )
 
