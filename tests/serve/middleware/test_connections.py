@@ -29,9 +29,9 @@ from llm_server import LlmServer, drips, searches, stalls
 pytestmark = pytest.mark.slow
 
 SEARCH_BODY = b'{"query": "zero-moment point"}'
-GET_LIVEZ = b"GET /livez HTTP/1.1\r\nHost: book\r\n\r\n"
-GET_LIVEZ_HEAD = b"GET /livez HTTP/1.1\r\nHost: book\r\n"
-POST_SEARCH_HEAD = b"POST /search HTTP/1.1\r\nHost: book\r\nContent-Type: application/json\r\n"
+GET_LIVEZ = b"GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n"
+GET_LIVEZ_HEAD = b"GET /livez HTTP/1.1\r\nHost: localhost\r\n"
+POST_SEARCH_HEAD = b"POST /search HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
 
 
 class HastyProtocol(TimeoutProtocol):
@@ -224,7 +224,7 @@ def test_headers_over_the_limit_are_rejected(brisk: Address, pieces: int) -> Non
 
 def test_url_over_the_limit_is_rejected(brisk: Address) -> None:
     with RawConnection(brisk) as connection:
-        connection.send(b"GET /" + b"x" * 4000 + b" HTTP/1.1\r\nHost: book\r\n\r\n")
+        connection.send(b"GET /" + b"x" * 4000 + b" HTTP/1.1\r\nHost: localhost\r\n\r\n")
         assert connection.receive().startswith(b"HTTP/1.1 431 ")
         assert connection.closed
 

@@ -47,6 +47,7 @@ EXPECTED_STATUS = {
     "SourceError": 400,
     "QuestionError": 400,
     "InvalidSessionId": 400,
+    "AddressUnavailable": 500,
     "Unauthorized": 401,
     "Forbidden": 403,
     "ReceiptNotFound": 404,

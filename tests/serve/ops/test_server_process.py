@@ -93,7 +93,7 @@ def test_gauges_of_a_killed_worker_are_removed(used_data: Path, model: LlmServer
         first, second = running.workers
         with stopped(running.process.pid), stopped(second), connect(running) as hung:
             body = json.dumps({"question": QUESTION})
-            head = f"POST /ask HTTP/1.1\r\nHost: book\r\nContent-Length: {len(body)}\r\n"
+            head = f"POST /ask HTTP/1.1\r\nHost: localhost\r\nContent-Length: {len(body)}\r\n"
             hung.sendall(f"{head}Content-Type: application/json\r\n\r\n{body}".encode())
             wait_until(lambda: len(model.requests) > 0)
             os.kill(first, signal.SIGKILL)
