@@ -95,6 +95,7 @@ def test_composed_number_is_read(language: str, value: float, spelling: str) -> 
         ("The house uses 2 kilowatt-hours.", "The house uses 2 kilowatts."),
         ("The star is 4 light-years away.", "The star is 4 years away."),
         ("The wrench applies 5 newton-metres.", "The wrench applies 5 newtons."),
+        ("The backup takes 1,500 megabytes.", "The backup takes 1,500 kilobytes."),
         ("It was the twenty-first attempt.", "It was the twenty-second attempt."),
         ("Two thirds of the water is salt.", "Two fifths of the water is salt."),
     ],

@@ -44,6 +44,8 @@ class Quantity:
             return self.same_number(other)
         if self.unit.dimension != other.unit.dimension:
             return False
+        if self.values == other.values:  # 1,500 kB is not 1,500 MB, though one may be read as 1.5
+            return math.isclose(self.unit.factor, other.unit.factor, rel_tol=_RELATIVE_TOLERANCE)
         mine, theirs = (
             [value * unit.factor for value in values]
             for values, unit in ((self.values, self.unit), (other.values, other.unit))
