@@ -1,10 +1,11 @@
 /** Renders one turn: the question, the checked answer with its citations, or an error. */
-import { markdown } from "./markdown.js";
+import { markdown, verbatimNodes } from "./markdown.js";
 import { create, iconButton, safeUrl } from "./nodes.js";
 import { isCurrentPage, scrollToText, textFragment } from "./page.js";
 
 const bar = (...children) => create("div.bar", {}, ...children);
 const note = (text) => create("p.note", {}, text);
+const MAX_PREVIEW = 100;
 const sourceLabel = ({ title, section }) => (section && section !== title ? `${title} › ${section}` : title);
 
 /** The nodes of a turn; `chat` provides the texts and the actions. */
@@ -24,16 +25,39 @@ export function turnNodes(turn, chat) {
 		fromSelection && create("p.label", {}, t(notInSelection ? "notInSelection" : "fromSelection")),
 		notInSelection
 			? bar(create("button", { onclick: () => chat.ask(question) }, t("wholeBook")))
-			: create("div", { part: "answer" }, markdown(text, citationMarks(turn, chat), { name: t("copy"), done: t("copied") })),
+			: create("div", { part: "answer" }, markdown(text, answerContext(turn, chat))),
 		details.low_confidence && note(t("lowConfidence")),
 		turn.error && errorBox(turn, chat),
-		sourceList(turn.sources, "sources", "ol", chat),
-		sourceList(details.suggestions, "near", "ul", chat),
+		sourceList(turn, chat),
+		suggestionList(details.suggestions, chat),
 		details.withheld > 0 && create("details.note", {}, create("summary", {}, t("withheld", details.withheld)), t("withheldWhy")),
 		details.stored === false && note(t("notStored")),
 		turn.rated && note(t("thanks")),
-		details.receipt_id && !details.abstained && !turn.rated && bar(...["up", "down"].map((rating) => iconButton(rating, t(rating), () => chat.rate(turn, rating)))),
+		text && state === "done" && !details.abstained && actionBar(turn, chat),
 	].filter(Boolean);
+}
+
+/** What the answer's text is made of. */
+function answerContext(turn, chat) {
+	const { t } = chat;
+	const quotes = (turn.sources ?? []).map(({ quote }) => quote).filter(Boolean);
+	return { mark: citationMarks(turn, chat), copy: { name: t("copy"), done: t("copied") }, quotes, formulas: turn.details?.formulas };
+}
+
+function actionBar(turn, chat) {
+	const { t } = chat;
+	const copy = iconButton("copy", t("copyAnswer"), () => navigator.clipboard.writeText(plainAnswer(turn, chat)).then(() => chat.announce(t("copied"), copy)));
+	const ratings = turn.details?.receipt_id && !turn.rated ? ["up", "down"].map((rating) => iconButton(rating, t(rating), () => chat.rate(turn, rating))) : [];
+	return bar(navigator.clipboard && copy, ...ratings);
+}
+
+/** The answer with its sources, as text to paste elsewhere. */
+function plainAnswer({ text, sources = [] }, chat) {
+	const lines = sources.map((source, at) => {
+		const url = source.url && safeUrl(source.url, chat.hasAttribute("local"));
+		return [`[${at + 1}]`, source.title && `${sourceLabel(source)}:`, `“${source.quote}”`, url?.href].filter(Boolean).join(" ");
+	});
+	return [text.trim(), lines.join("\n")].filter(Boolean).join("\n\n");
 }
 
 /** A link to a source: on the current page it scrolls to the quoted words and highlights them. */
@@ -41,9 +65,10 @@ function sourceLink(source, chat, kind, attributes, ...children) {
 	const url = source.url && safeUrl(source.url, chat.getAttribute("local"), chat.endpoint);
 	const onclick = (event) => {
 		if (url && !isCurrentPage(url)) return chat.rememberTarget(url.href);
-		if (!scrollToText(url ? textFragment(url) : [source.quote], url?.hash.slice(1).split(":~:")[0])) return;
+		const target = scrollToText(url ? textFragment(url) : [source.quote], url?.hash.slice(1).split(":~:")[0]);
+		if (!target) return;
 		event.preventDefault();
-		chat.revealPage();
+		chat.revealPage(target);
 	};
 	if (!url) return create(source.quote ? `button.${kind}` : "span", { onclick, ...attributes }, ...children);
 	const target = url.origin !== location.origin && "_blank";
@@ -58,21 +83,51 @@ function citationMarks({ sources = [], details, state }, chat) {
 		const nth = (seen[number] = (seen[number] ?? -1) + 1);
 		const verdicts = (details?.verdicts ?? []).filter((verdict) => verdict.citations.includes(number));
 		const node = sourceLink(source, chat, "mark", { "aria-label": chat.t("source", number), part: "mark" }, number);
-		chat.attachCard(node, () => cardNodes(source, verdicts[nth] ?? verdicts[0], chat.t));
+		chat.attachCard(node, () => cardNodes(source, verdicts[nth] ?? verdicts[0], chat.t, details?.formulas));
 		return node;
 	};
 }
 
-function cardNodes(source, verdict, t) {
+function cardNodes(source, verdict, t, formulas) {
 	const score = source.similarity_score && t("score", Math.round(100 * source.similarity_score));
 	const checked = verdict && t(verdict.status === "supported" ? "supported" : "flagged");
-	return [create("strong", {}, sourceLabel(source)), create("q", { dir: "auto" }, source.quote), note([score, checked].filter(Boolean).join(" · "))];
+	return [create("strong", {}, sourceLabel(source)), create("q", { dir: "auto" }, ...verbatimNodes(source.quote, formulas)), note([score, checked].filter(Boolean).join(" · "))];
 }
 
-function sourceList(sources, name, kind, chat) {
-	if (!sources?.[0]?.url) return null;
-	const items = sources.map((source) => create("li", { dir: "auto" }, sourceLink(source, chat, "place", {}, sourceLabel(source)), source.quote && `: ${source.quote.slice(0, 60)}…`));
-	return create("details.sources", { open: true }, create("summary", {}, chat.t(name)), create(kind, {}, ...items));
+/** The sources by section, folded; each quote is listed once, with the numbers of all its marks. */
+function sourceList({ sources = [], details }, chat) {
+	if (!sources[0]?.url) return null;
+	const sections = grouped(sources);
+	const items = [...sections.values()].map((members) => {
+		const quotes = new Map();
+		for (const at of members) quotes.set(sources[at].quote, [...(quotes.get(sources[at].quote) ?? []), at]);
+		const rows = [...quotes].map(([quote, places]) => create("p", { dir: "auto" }, ...places.map((at) => sourceLink(sources[at], chat, "mark", { "aria-label": chat.t("source", at + 1) }, at + 1)), " ", ...verbatimNodes(preview(quote), details?.formulas)));
+		return create("li", { dir: "auto" }, sourceLink(sources[members[0]], chat, "place", {}, sourceLabel(sources[members[0]])), ...rows);
+	});
+	return create("details.sources", {}, create("summary", {}, `${chat.t("sources")} (${sections.size})`), create("ul", {}, ...items));
+}
+
+const sectionKey = ({ url, title, section }) => JSON.stringify([url.split("#")[0], title, section]);
+
+function grouped(sources) {
+	const groups = new Map();
+	for (const at of sources.keys()) groups.set(sectionKey(sources[at]), [...(groups.get(sectionKey(sources[at])) ?? []), at]);
+	return groups;
+}
+
+/** The beginning of a quote, cut between words and outside formulas. */
+function preview(quote) {
+	const letters = [...quote];
+	if (letters.length <= MAX_PREVIEW) return quote;
+	const start = letters.slice(0, MAX_PREVIEW).join("").replace(/\s+\S*$/, "");
+	const whole = start.split("$").length % 2 ? start : start.slice(0, start.lastIndexOf("$"));
+	return `${whole.replace(/[$\s]+$/, "")} …`;
+}
+
+function suggestionList(suggestions, chat) {
+	if (!suggestions?.[0]?.url) return null;
+	const items = suggestions.map((near) => create("li", { dir: "auto" }, sourceLink(near, chat, "place", {}, sourceLabel(near))));
+	return create("details.sources", { open: true }, create("summary", {}, chat.t("near")), create("ul", {}, ...items));
 }
 
 function errorBox(turn, chat) {

@@ -1,7 +1,7 @@
 /** <glossator-chat>: ask the book from any page. docs/embed.md describes its attributes, variables and parts. */
 import { turnNodes } from "./answer.js";
 import { create, iconButton, safeUrl } from "./nodes.js";
-import { isCurrentPage, scrollToText, textFragment, watchSelection } from "./page.js";
+import { isCurrentPage, scrollToText, textFragment, textOf, watchSelection } from "./page.js";
 import { ask, call, RequestError } from "./stream.js";
 import { strings, translations } from "./strings.js";
 import { applyStyles } from "./style.js";
@@ -27,6 +27,7 @@ class GlossatorChat extends HTMLElement {
 	#lifetime;
 	#nodes;
 	#followsEnd = true;
+	#book;
 
 	connectedCallback() {
 		this.#lifetime = new AbortController();
@@ -37,9 +38,10 @@ class GlossatorChat extends HTMLElement {
 		const url = safeUrl(stored);
 		if (stored) this.#toggle(!this.#isFullScreen());
 		// While the page is being drawn, the browser would find the text fragment in the restored answer.
-		if (url && isCurrentPage(url)) setTimeout(() => (scrollToText(textFragment(url)), this.#restore()), PAGE_SETTLED_MS);
+		if (url && isCurrentPage(url)) setTimeout(() => (this.revealPage(scrollToText(textFragment(url))), this.#restore()), PAGE_SETTLED_MS);
 		else this.#restore();
 		if (!document.fragmentDirective) scrollToText(textFragment(location));
+		if (this.hasAttribute("local")) document.addEventListener("copy", (event) => this.#copyTex(event), { signal: this.#lifetime.signal });
 	}
 
 	disconnectedCallback() {
@@ -75,6 +77,7 @@ class GlossatorChat extends HTMLElement {
 	ask(question, selection = "") {
 		const turn = { question, selection, text: "", state: "waiting" };
 		this.#turns.push(turn);
+		this.#update(() => this.#nodes.intro.replaceChildren());
 		this.#renderTurn(turn);
 		this.#scrollToEnd();
 		this.#askNext();
@@ -102,10 +105,34 @@ class GlossatorChat extends HTMLElement {
 		this.#store("sessionStorage", href);
 	}
 
-	/** Uncover the page when the reader follows a source on it. */
-	revealPage() {
-		this.#nodes.card.hidden = true;
-		if (this.#isFullScreen()) this.#toggle(false);
+	/** Uncover what the reader followed a source to: the panel moves to the other side, or closes. */
+	revealPage(target) {
+		const { card, panel } = this.#nodes;
+		card.hidden = true;
+		if (!target || panel.hidden) return;
+		if (this.#isFullScreen()) return this.#toggle(false);
+		const words = target.getBoundingClientRect();
+		const covers = () => {
+			const { left, right } = panel.getBoundingClientRect();
+			return words.left < right && words.right > left;
+		};
+		const moves = () => panel.parentNode.classList.toggle("left");
+		if (covers() && (moves(), covers())) (moves(), this.close());
+	}
+
+	/** Say something to screen readers, and show it on a button for a moment. */
+	announce(text, button) {
+		this.#nodes.live.textContent = text;
+		button.classList.add("done");
+		setTimeout(() => button.classList.remove("done"), 1500);
+	}
+
+	#copyTex(event) {
+		const selection = document.getSelection();
+		const text = textOf(selection);
+		if (text === selection.toString()) return;
+		event.clipboardData.setData("text/plain", text.trim());
+		event.preventDefault();
 	}
 
 	/** Show a card with `content()` while the pointer or the focus is on a node. */
@@ -144,7 +171,19 @@ class GlossatorChat extends HTMLElement {
 		launcher.hidden = open;
 		card.hidden = true;
 		this.#store("sessionStorage", open ? "open" : "");
+		if (open) this.#introduce();
 		this.#scrollToEnd();
+	}
+
+	/** Show the name of the book, and questions that it answers. */
+	async #introduce() {
+		this.#book ??= call(this, "widget/book").then((response) => response.json(), () => ({ examples: [] }));
+		const { name, examples } = await this.#book;
+		const { intro, heading } = this.#nodes;
+		if (name && !this.#title) heading.textContent = name;
+		if (this.#turns.length || !examples.length) return intro.replaceChildren();
+		const items = examples.slice(0, 3).map((question) => create("li", {}, create("button.example", { dir: "auto", onclick: () => this.ask(question) }, question)));
+		intro.replaceChildren(create("p", {}, this.t("examples")), create("ul", {}, ...items));
 	}
 
 	async #askNext() {
@@ -293,14 +332,16 @@ class GlossatorChat extends HTMLElement {
 		const stop = create("button.stop", { hidden: !this.#request, onclick: () => this.#request?.abort(STOPPED) }, t("stop"));
 		const chosen = create("div");
 		const list = create("div");
+		const intro = create("div.note");
+		const heading = create("h2", { dir: "auto" }, name);
 		const notices = create("div.note", { role: "status" });
-		const log = create("div.log", { tabindex: 0, role: "region", "aria-label": name, part: "log" }, create("p.note", { dir: "auto" }, this.getAttribute("greeting") ?? t("greeting")), list, notices);
+		const log = create("div.log", { tabindex: 0, role: "region", "aria-label": name, part: "log" }, create("p.note", { dir: "auto" }, this.getAttribute("greeting") ?? t("greeting")), intro, list, notices);
 		const submit = create("button.send", { part: "send", onclick: (event) => this.#submit(event) }, t("send"));
 		const card = create("div.card", { role: "tooltip", id: "card", part: "card", hidden: true, dir: "auto", onmousedown: (event) => event.preventDefault() });
 		const panel = create(
 			"section.panel",
 			{ role: "dialog", "aria-label": name, part: "panel", hidden: closed },
-			create("header", { part: "header" }, create("h2", { dir: "auto" }, name), iconButton("fresh", t("fresh"), () => this.#startAgain()), iconButton("delete", t("delete"), () => this.#askToDelete()), iconButton("close", t("close"), () => this.close())),
+			create("header", { part: "header" }, heading, iconButton("fresh", t("fresh"), () => this.#startAgain()), iconButton("delete", t("delete"), () => this.#askToDelete()), iconButton("close", t("close"), () => this.close())),
 			log,
 			create("footer", {}, chosen, create("div.compose", {}, field, stop, submit)),
 			card,
@@ -315,7 +356,7 @@ class GlossatorChat extends HTMLElement {
 		root.replaceChildren(create(side, { lang, dir, onkeydown: (event) => this.#handleKey(event), onkeyup: ignore, onkeypress: ignore }, offer, launcher, panel, live));
 		applyStyles(root);
 		if (this.hasAttribute("accent")) this.style.setProperty("--accent", this.getAttribute("accent"));
-		this.#nodes = { field, stop, chosen, list, notices, log, panel, launcher, offer, card, live };
+		this.#nodes = { field, stop, chosen, intro, heading, list, notices, log, panel, launcher, offer, card, live };
 		this.#setSelection(this.#selection);
 		for (const turn of this.#turns) {
 			turn.node = null;
@@ -323,6 +364,7 @@ class GlossatorChat extends HTMLElement {
 		}
 		field.value = oldField?.value ?? "";
 		if (focused) field.focus();
+		if (!closed) this.#introduce();
 	}
 
 	#renderTurn(turn, before = null) {

@@ -1,17 +1,41 @@
 /** Markdown to DOM nodes. Unknown syntax stays text. */
-import { create, safeUrl } from "./nodes.js";
+import { create, formulaNode, safeUrl } from "./nodes.js";
 
 const INLINE =
-	/(`{1,3})([^`]{1,4000})\1|\*\*([^*]{1,4000})\*\*|\*([^\s*][^*]{0,4000})\*|(?<![^\s\]])\[(?:Source )?(\d{1,3})\](?!\()|\[([^[\]]{1,500})\]\(([^()\s]{1,2000})\)/g;
+	/(\${1,2})[^$]{1,2000}\1|(`{1,3})([^`]{1,4000})\2|\*\*([^*]{1,4000})\*\*|\*([^\s*][^*]{0,4000})\*|(?<![^\s\]])\[(?:Source )?(\d{1,3})\](?!\()|\[([^[\]]{1,500})\]\(([^()\s]{1,2000})\)/g;
 const FENCE = /^\s*(`{3,}|~{3,})/;
 const HEADING = /^\s{0,3}#{1,6}\s+(.*)$/;
 const QUOTE = /^\s{0,3}> ?/;
 const ITEM = /^(\s*)([-*+]|\d{1,9}[.)])\s+(.*)$/;
 const TABLE_RULE = /^[\s|:-]+$/;
 const MAX_DEPTH = 8;
+const MARKS = /\[\d{1,3}\]/g;
+const IN_QUOTE = /(?<!\S)\[((?:Source )?\d{1,3})\]/g;
 
-/** The nodes of a text; `mark(number)` creates the node of a citation, `copy` holds the labels of the copy button. */
-export const markdown = (text, mark, copy) => blocks(text.split(/\r\n?|\n/), { mark, copy }, 0);
+/**
+ * The nodes of a text. `context.mark(number)` creates the node of a citation, `copy` holds the labels of the copy button,
+ * `quotes` are words of the book, which are no Markdown, and `formulas` are the typeset formulas by their text.
+ */
+export function markdown(text, context) {
+	const quotes = context.quotes.map((quote) => quote.replace(IN_QUOTE, "($1)")).sort((one, other) => other.length - one.length);
+	const pattern = quotes.map((quote) => quote.replace(/[\\^$.*+?()[\]{}|]/g, "\\$&")).join("|");
+	const verbatim = pattern && new RegExp(pattern, "g");
+	const onlyQuotes = verbatim && !text.replace(verbatim, "").replace(MARKS, "").trim();
+	const inner = { ...context, verbatim };
+	return onlyQuotes ? create("p.verbatim", { dir: "auto" }, ...inline(text, inner)) : blocks(text.split(/\r\n?|\n/), inner, 0);
+}
+
+/** Words of the book, unchanged, with typeset formulas. */
+export function verbatimNodes(text, formulas = {}) {
+	const out = [];
+	let last = 0;
+	for (const { 0: found, index } of text.matchAll(/(\${1,2})[^$]{1,2000}\1/g)) {
+		if (!Object.hasOwn(formulas, found)) continue;
+		out.push(text.slice(last, index), formulaNode(formulas[found]));
+		last = index + found.length;
+	}
+	return [...out, text.slice(last)];
+}
 
 function blocks(lines, context, depth) {
 	const out = document.createDocumentFragment();
@@ -73,14 +97,26 @@ function table([head, , ...rows], context) {
 function inline(text, context) {
 	const out = [];
 	let last = 0;
+	for (const { 0: quote, index } of context.verbatim ? text.matchAll(context.verbatim) : []) {
+		out.push(...written(text.slice(last, index), context), ...verbatimNodes(quote, context.formulas));
+		last = index + quote.length;
+	}
+	return [...out, ...written(text.slice(last), context)];
+}
+
+/** What a language model wrote, or the marks between quotes. */
+function written(text, context) {
+	const out = [];
+	let last = 0;
 	for (const found of text.matchAll(INLINE)) {
-		const [match, , codeText, bold, italic, number, label, address] = found;
+		const [match, formula, , codeText, bold, italic, number, label, address] = found;
 		out.push(text.slice(last, found.index));
 		last = found.index + match.length;
 		const url = address && safeUrl(address);
-		if (codeText) out.push(create("code", { dir: "ltr" }, codeText));
-		else if (bold) out.push(create("strong", {}, ...inline(bold, context)));
-		else if (italic) out.push(create("em", {}, ...inline(italic, context)));
+		if (formula) out.push(...verbatimNodes(match, context.formulas));
+		else if (codeText) out.push(create("code", { dir: "ltr" }, codeText));
+		else if (bold) out.push(create("strong", {}, ...written(bold, context)));
+		else if (italic) out.push(create("em", {}, ...written(italic, context)));
 		else if (number) out.push(context.mark(+number) ?? match);
 		else out.push(url ? create("a", { href: url.href, target: "_blank", rel: "noopener" }, label) : label);
 	}

@@ -12,10 +12,30 @@ export function create(kind, attributes = {}, ...children) {
 	return node;
 }
 
+const MATH = "http://www.w3.org/1998/Math/MathML";
+const MATH_TAG = /^(math|semantics|annotation|m(row|i|o|n|text|space|frac|sqrt|root|style|padded|phantom|sub|sup|subsup|under|over|underover|multiscripts|prescripts|table|tr|td))$/;
+const MATH_ATTRIBUTE = /^(display|displaystyle|scriptlevel|mathvariant|stretchy|fence|separator|form|accent|accentunder|movablelimits|minsize|maxsize|width|lspace|rspace|linethickness|columnspan|rowspan|columnalign|encoding)$/;
+
+/** The node of a formula: `[tag, attributes, ...children]`, as the server typesets it. */
+export function formulaNode([tag, attributes, ...children]) {
+	const node = document.createElementNS(MATH, MATH_TAG.test(tag) ? tag : "mrow");
+	for (const [key, value] of Object.entries(attributes)) if (MATH_ATTRIBUTE.test(key)) node.setAttribute(key, value);
+	node.append(...children.map((child) => (Array.isArray(child) ? formulaNode(child) : String(child))));
+	return node;
+}
+
+/** The TeX of a formula in a page, as a text of the book has it. */
+export function texOf(formula) {
+	const tex = formula.querySelector("annotation")?.textContent;
+	if (tex === undefined) return formula.textContent;
+	return formula.getAttribute("display") === "block" ? `$$ ${tex} $$` : `$${tex}$`;
+}
+
 const THUMB = "M2 7h2v7H2zM4 8l3-6q3 0 2 4h5l-1 8H4";
 const ICON_PATHS = {
 	fresh: "M8 2v12M2 8h12",
 	close: "M3 3l10 10M13 3L3 13",
+	copy: "M5 5h9v9H5zM3 11H2V2h9v1",
 	delete: "M2 4h12M6 4V2h4v2M4 4l1 10h6l1-10",
 	up: THUMB,
 	down: THUMB,

@@ -1,3 +1,5 @@
+import { texOf } from "./nodes.js";
+
 /** The page around the chat: the reader's selection, and the positions of quoted words. */
 const MIN_SELECTION_LENGTH = 3;
 const SELECTION_DELAY_MS = 150;
@@ -19,9 +21,20 @@ function currentSelection() {
 	const range = selection.getRangeAt(0);
 	const container = range.commonAncestorContainer;
 	if ((container.closest ? container : container.parentElement)?.closest("glossator-chat, input, textarea, [contenteditable]")) return null;
-	const text = selection.toString().trim();
+	const text = textOf(selection).trim();
 	const box = [...range.getClientRects()].at(-1);
 	return text.length >= MIN_SELECTION_LENGTH && box ? { text, box } : null;
+}
+
+/** The selected text; formulas are TeX. */
+export function textOf(selection) {
+	const copy = document.createElement("div");
+	for (let at = 0; at < selection.rangeCount; at++) copy.append(selection.getRangeAt(at).cloneContents());
+	const formulas = copy.querySelectorAll("math");
+	if (!formulas.length) return selection.toString();
+	for (const formula of formulas) formula.replaceWith(texOf(formula));
+	for (const block of copy.querySelectorAll("p, li, tr, dt, dd, pre, blockquote, h1, h2, h3, h4, h5, h6")) block.append("\n\n");
+	return copy.textContent.replace(/\n{3,}/g, "\n\n");
 }
 
 /** Whether a URL is that of the current page. */
@@ -40,16 +53,16 @@ export function textFragment({ hash }) {
 	}
 }
 
-/** Scroll to words and highlight them; false if the page has neither the words nor the anchor. */
+/** Scroll to words and highlight them; gives the words or the anchor, nothing if the page has neither. */
 export function scrollToText(words, anchor) {
 	const range = findRange(words.map(normalize));
 	const target = range ? range.startContainer.parentElement : document.getElementById(anchor);
-	if (!target) return false;
+	if (!target) return null;
 	const reducedMotion = matchMedia("(prefers-reduced-motion: reduce)").matches;
 	target.scrollIntoView({ block: "center", behavior: reducedMotion ? "auto" : "smooth" });
 	if (range && window.Highlight) CSS.highlights.set("glossator", new Highlight(range));
 	else if (range) document.getSelection().setBaseAndExtent(range.startContainer, range.startOffset, range.endContainer, range.endOffset);
-	return true;
+	return range ?? target;
 }
 
 function findRange([first, last]) {
@@ -78,10 +91,15 @@ function pageText() {
 		positions.push(position);
 	};
 	const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_ELEMENT | NodeFilter.SHOW_TEXT, (node) =>
-		IGNORED_TAGS.has(node.tagName) ? NodeFilter.FILTER_REJECT : NodeFilter.FILTER_ACCEPT,
+		IGNORED_TAGS.has(node.tagName) || node.parentNode.tagName === "math" ? NodeFilter.FILTER_REJECT : NodeFilter.FILTER_ACCEPT,
 	);
 	while (walker.nextNode()) {
 		const node = walker.currentNode;
+		if (node.tagName === "math") {
+			const position = [node.parentNode, [...node.parentNode.childNodes].indexOf(node)];
+			for (const letter of texOf(node)) add(/\s/.test(letter) ? " " : lower(letter), position);
+			continue;
+		}
 		if (!node.data) {
 			if (node.tagName && getComputedStyle(node).display !== "inline") add(" ", positions.at(-1));
 			continue;

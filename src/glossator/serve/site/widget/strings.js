@@ -19,6 +19,8 @@ export const strings = {
 		cancel: "Cancel",
 		copy: "Copy",
 		copied: "Copied",
+		copyAnswer: "Copy answer with sources",
+		examples: "For example:",
 		sources: "Sources",
 		source: "Source {n}",
 		score: "{n}% match",

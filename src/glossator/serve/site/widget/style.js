@@ -45,7 +45,16 @@ ul, ol { padding-inline: 22px; }
 .log, .quote, .table, pre, q { overflow: auto; }
 .trouble { border-color: var(--bad); }
 .mark { font-size: 12px; font-weight: 600; padding: 0 4px; border: 0; border-radius: 4px; background-color: var(--shade); }
-.copy { float: right; font-size: 12px; }
+.copy:not(.icon) { float: right; font-size: 12px; }
+.verbatim { white-space: pre-wrap; }
+.sources p { margin: 2px 0 6px; color: var(--soft); }
+.sources ul { padding-inline: 18px 0; }
+.done { color: var(--link); }
+.example { text-align: start; margin-bottom: 6px; color: var(--link); }
+li:has(.example) { list-style: none; margin-inline-start: -22px; }
+math[display=block] { overflow: auto hidden; }
+mtd[columnalign=left] { text-align: left; } mtd[columnalign=right] { text-align: right; }
+[mathvariant|=bold] { font-weight: 700; }
 pre { clear: both; background-color: var(--shade); padding: 10px; }
 table { border-collapse: collapse; }
 th, td { border: 1px solid var(--line); padding: 3px 8px; text-align: start; }
@@ -56,7 +65,7 @@ footer { border-top: 1px solid var(--line); padding: 10px 14px; }
 textarea { flex: 1; resize: none; padding: 8px 10px; border-color: var(--soft); field-sizing: content; max-height: 9em; }
 .visually-hidden { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); }
 @media (max-width: 767px) {
-.root > .panel { inset: 0; width: auto; height: auto; border: 0; border-radius: 0; }
+.root.root > .panel { inset: 0; width: auto; height: auto; border: 0; border-radius: 0; }
 textarea { font-size: 16px; } .icon { padding: 12px; } }`;
 const HIGHLIGHT = "::highlight(glossator) { background-color: #ffe066; color: #111; }";
 let styles, highlight;

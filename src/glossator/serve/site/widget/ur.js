@@ -18,6 +18,8 @@ export default {
 	cancel: "منسوخ کریں",
 	copy: "نقل کریں",
 	copied: "نقل ہو گیا",
+	copyAnswer: "جواب حوالوں سمیت نقل کریں",
+	examples: "مثلاً:",
 	sources: "حوالے",
 	source: "حوالہ {n}",
 	score: "مطابقت {n} ٪",
