@@ -228,6 +228,7 @@ def test_going_back_restores_the_conversation(page: Page) -> None:
 def test_source_in_the_list_is_a_link(page: Page) -> None:
     open_chat(page, GLOSSARY)
     turn = ask(page, QUESTION)
+    turn.locator("details.sources summary").click()
     turn.locator("details.sources a").first.click()
     assert page.evaluate(HIGHLIGHTED) == [QUOTE]
 

@@ -54,7 +54,7 @@ from glossator.serve.ops.routes import health_routes, metrics_routes
 from glossator.serve.ops.tracing import RequestTracer, no_tracing, start_tracing, tracing_enabled
 from glossator.serve.site import assets, reference
 from glossator.serve.site.assets import image_response
-from glossator.serve.site.book import ServedBook, page_at, served_book
+from glossator.serve.site.book import ServedBook, book_routes, page_at, served_book
 from glossator.serve.site.pages import HomePage, ask_page, book_page, missing_page
 
 ANSWER_DOORS = (chat, agent, grounded, ask, query, completions)
@@ -87,6 +87,7 @@ class _Server:
     streams: Streams
     service: AnswerService
     mcp: McpEndpoint
+    examples: ExampleQuestions
     hosts: AllowedHosts
     cors_origins: list[str]
     rate_limiter: RateLimiter | None
@@ -120,7 +121,7 @@ def create_app(
     for router in routers:
         app.include_router(router)
     app.router.routes.extend(server.mcp.routes())
-    _add_pages(app, engine, api_routes)
+    _add_pages(app, engine, server.examples, api_routes)
     app.openapi = openapi_builder(app, DOORS)  # type: ignore[method-assign]
     return app
 
@@ -140,6 +141,7 @@ def _build(settings: Settings, engine: Engine, streams: Streams, options: Server
         service=AnswerService(engine, streams, metrics),
         mcp=McpEndpoint(engine, hosts, origins),
         hosts=hosts,
+        examples=ExampleQuestions(engine),
         cors_origins=origins,
         rate_limiter=request_limiter(settings),
         failed_auth_limiter=failed_auth_limiter(settings),
@@ -194,6 +196,7 @@ def _routers(server: _Server) -> list[APIRouter]:
         health_routes(health),
         metrics_routes(server.metrics),
         token_routes(server.keys),
+        book_routes(server.engine, server.examples),
         assets.routes(),
         reference.routes(),
     ]
@@ -237,9 +240,7 @@ def _exception_handlers(settings: Settings, api_routes: list[APIRoute]) -> dict[
     return {RequestValidationError: handle, HTTPException: handle}
 
 
-def _add_pages(app: FastAPI, engine: Engine, api_routes: list[APIRoute]) -> None:
-    examples = ExampleQuestions(engine)
-
+def _add_pages(app: FastAPI, engine: Engine, examples: ExampleQuestions, api_routes: list[APIRoute]) -> None:
     @app.get("/", response_class=HTMLResponse, include_in_schema=False)
     async def home(q: str = "") -> str:
         """The book's title, a form to ask it, and its table of contents."""

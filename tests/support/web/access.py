@@ -32,6 +32,7 @@ READ_REQUESTS = [("POST", path) for path in QUESTIONS] + [
     ("GET", f"/agent/query/session/{UNKNOWN_SESSION}"),
     ("GET", "/"),
     ("GET", "/llms.txt"),
+    ("GET", "/widget/book"),
     ("GET", "/v1/models"),
     ("GET", "/openapi.json"),
 ]

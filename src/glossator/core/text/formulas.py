@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from html import unescape
+from itertools import islice
 from typing import Any
 from xml.etree.ElementTree import Element
 
 MAX_FORMULA_CHARACTERS = 2_000
 """A longer formula is shown as TeX: typesetting takes time in proportion to its length."""
+
+MAX_FORMULAS = 200
+"""Of one answer; further ones are shown as TeX."""
 
 FORMULA = re.compile(r"\$\$(?P<block>[^$]+)\$\$|(?<![\\$\d])\$(?P<inline>[^$\s](?:[^$]*[^$\s])?)\$(?![$\d])")
 """As the text of a book has it: `$x$` within a sentence, `$$ x $$` on a line of its own."""
@@ -49,6 +53,13 @@ def formulas_in(text: str) -> Iterator[tuple[str, str, bool]]:
     """Each formula of a text as it is written, its TeX, and whether it is on a line of its own."""
     for found in FORMULA.finditer(text):
         yield found[0], (found["block"] or found["inline"]).strip(), found["block"] is not None
+
+
+def typeset_all(texts: Iterable[str]) -> dict[str, MathTree]:
+    """The formulas of some texts, by how they are written; a text with very many has the first ones only."""
+    found = (formula for text in texts for formula in formulas_in(text))
+    trees = ((written, typeset(tex, block=block)) for written, tex, block in islice(found, MAX_FORMULAS))
+    return {written: tree for written, tree in trees if tree is not None}
 
 
 @lru_cache(maxsize=128)

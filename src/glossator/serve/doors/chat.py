@@ -16,6 +16,7 @@ from glossator.core.answers import SNIPPET_LENGTH, UNAVAILABLE_NOTICE, Answer, M
 from glossator.core.conversations import Exchange, SessionKey
 from glossator.core.question import Question
 from glossator.core.receipts import AnswerWithReceipt
+from glossator.core.text.formulas import typeset_all
 from glossator.core.types import Filters
 from glossator.serve.doors.base import EVENT_STREAM_CONTENT, Door, NoneIfBlank, StrictBody
 from glossator.serve.doors.service import (
@@ -270,7 +271,13 @@ def stream_metadata(answer: Answer) -> dict[str, Any]:
             for s in answer.sentences
             if s.verdict
         ],
+        "formulas": typeset_all((answer.text, *_quotes(answer))),
     }
+
+
+def _quotes(answer: Answer) -> list[str]:
+    evidence = [s.verdict.evidence.quote for s in answer.sentences if s.verdict and s.verdict.evidence]
+    return [*(citation.quote for citation in answer.citations), *evidence]
 
 
 def _fallback(answer: Answer) -> str | None:

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from urllib.parse import unquote, urlsplit
 
+from fastapi import APIRouter
+from pydantic import BaseModel, Field
+
 from glossator.core.answers import Answer
 from glossator.core.book.addresses import BOOK_PATH, Mount, local_path
 from glossator.core.types import Document
+from glossator.pipeline.examples import ExampleQuestions
+from glossator.pipeline.wiring import Engine
+from glossator.serve.doors.base import DEFAULT_DOOR
 from glossator.store.index.documents import ContentsEntry
 from glossator.store.index.generations import Generation
 
@@ -52,6 +59,26 @@ def page_at(generation: Generation, book: ServedBook, path: str) -> Document | N
         found = next((e.document_id for e in published if _normalized(e.url) == _normalized(path)), None)
     document = generation.documents.get(found) if found is not None else None
     return replace(document, url=book.path_of(document.url)) if document else None
+
+
+class BookInfo(BaseModel):
+    """What the widget shows of the book before the first question."""
+
+    name: str = Field(description="Name of the book", examples=["Physical AI"])
+    examples: list[str] = Field(description="Up to three questions that the book answers")
+
+
+def book_routes(engine: Engine, examples: ExampleQuestions) -> APIRouter:
+    """The name of the book and example questions, for the widget."""
+    router = DEFAULT_DOOR.router()
+
+    @router.get("/widget/book", tags=["widget"])
+    async def book_info() -> BookInfo:
+        """The name of the book, and questions to begin with."""
+        generation = await asyncio.to_thread(engine.generation)
+        return BookInfo(name=generation.manifest.name, examples=list(await examples.get()))
+
+    return router
 
 
 def _normalized(url: str) -> str:

@@ -1,7 +1,7 @@
 /** Renders one turn: the question, the checked answer with its citations, or an error. */
 import { markdown, verbatimNodes } from "./markdown.js";
 import { create, iconButton, safeUrl } from "./nodes.js";
-import { isCurrentPage, scrollToText, textFragment } from "./page.js";
+import { fragmentFor, isCurrentPage, scrollToText, textFragment } from "./page.js";
 
 const bar = (...children) => create("div.bar", {}, ...children);
 const note = (text) => create("p.note", {}, text);
@@ -40,7 +40,7 @@ export function turnNodes(turn, chat) {
 /** What the answer's text is made of. */
 function answerContext(turn, chat) {
 	const { t } = chat;
-	const quotes = (turn.sources ?? []).map(({ quote }) => quote).filter(Boolean);
+	const quotes = [...(turn.sources ?? []), ...(turn.details?.verdicts ?? [])].map(({ quote }) => quote).filter(Boolean);
 	return { mark: citationMarks(turn, chat), copy: { name: t("copy"), done: t("copied") }, quotes, formulas: turn.details?.formulas };
 }
 
@@ -82,10 +82,18 @@ function citationMarks({ sources = [], details, state }, chat) {
 		if (!source) return state === "done" ? null : create("span.mark", {}, number);
 		const nth = (seen[number] = (seen[number] ?? -1) + 1);
 		const verdicts = (details?.verdicts ?? []).filter((verdict) => verdict.citations.includes(number));
-		const node = sourceLink(source, chat, "mark", { "aria-label": chat.t("source", number), part: "mark" }, number);
-		chat.attachCard(node, () => cardNodes(source, verdicts[nth] ?? verdicts[0], chat.t, details?.formulas));
+		const verdict = verdicts[nth] ?? verdicts[0];
+		const cited = citedBy(verdict, source);
+		const node = sourceLink(cited, chat, "mark", { "aria-label": chat.t("source", number), part: "mark" }, number);
+		chat.attachCard(node, () => cardNodes(cited, verdict, chat.t, details?.formulas));
 		return node;
 	};
+}
+
+/** The source at the words behind one sentence; other sentences may cite other words of it. */
+function citedBy(verdict, source) {
+	if (!verdict?.quote || verdict.quote === source.quote) return source;
+	return { ...source, quote: verdict.quote, url: source.url && `${source.url.split(":~:")[0]}${source.url.includes("#") ? "" : "#"}:~:text=${fragmentFor(verdict.quote)}` };
 }
 
 function cardNodes(source, verdict, t, formulas) {

@@ -53,6 +53,14 @@ export function textFragment({ hash }) {
 	}
 }
 
+/** A text fragment for a quote: its longest part without formulas, or the first and the last words of that. */
+export function fragmentFor(quote) {
+	const parts = quote.split(/\${1,2}[^$]+\${1,2}|\s\|\s|\n/).sort((one, other) => other.length - one.length);
+	const words = parts[0].trim().split(/\s+/);
+	const encoded = (some) => encodeURIComponent(some.join(" ")).replaceAll("-", "%2D");
+	return words.length > 12 ? `${encoded(words.slice(0, 5))},${encoded(words.slice(-5))}` : encoded(words);
+}
+
 /** Scroll to words and highlight them; gives the words or the anchor, nothing if the page has neither. */
 export function scrollToText(words, anchor) {
 	const range = findRange(words.map(normalize));
