@@ -63,9 +63,10 @@ def choose_examples(engine: Engine, book: Generation) -> tuple[str, ...]:
     """Questions from the beginning, the middle and the end of the book, each with an answer."""
     golden = [question for source in book.manifest.sources for question in source.questions]
     candidates = golden or [question for document in book.documents.all() for question in _from_headings(document)]
+    is_answered = _is_covered if golden else _is_answered
     examples: list[str] = []
     for part in _parts(candidates):
-        answered = (one for one in part[:MAX_TRIES] if one not in examples and _is_answered(engine, book, one))
+        answered = (one for one in part[:MAX_TRIES] if one not in examples and is_answered(engine, book, one))
         examples += [question for question in [next(answered, None)] if question]
     return tuple(examples)
 
@@ -83,6 +84,11 @@ def _from_headings(document: Document) -> Iterator[str]:
             question = heading if heading.endswith(("?", "؟", "？")) else _TEMPLATE.format(heading)
             if len(question) <= MAX_QUESTION_CHARACTERS:
                 yield question
+
+
+def _is_covered(engine: Engine, book: Generation, text: str) -> bool:
+    """Whether the book covers a question, which its author says it answers."""
+    return is_answerable(search_book(engine, book, Question(text)).relevance)
 
 
 def _is_answered(engine: Engine, book: Generation, text: str) -> bool:

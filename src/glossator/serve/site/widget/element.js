@@ -175,13 +175,14 @@ class GlossatorChat extends HTMLElement {
 		this.#scrollToEnd();
 	}
 
-	/** Show the name of the book, and questions that it answers. */
+	/** Show the name of the book and questions that it answers; nothing moves once a conversation has begun. */
 	async #introduce() {
 		this.#book ??= call(this, "widget/book").then((response) => response.json(), () => ({ examples: [] }));
 		const { name, examples } = await this.#book;
 		const { intro, heading } = this.#nodes;
+		if (this.#turns.length) return;
 		if (name && !this.#title) heading.textContent = name;
-		if (this.#turns.length || !examples.length) return intro.replaceChildren();
+		if (!examples.length) return;
 		const items = examples.slice(0, 3).map((question) => create("li", {}, create("button.example", { dir: "auto", onclick: () => this.ask(question) }, question)));
 		intro.replaceChildren(create("p", {}, this.t("examples")), create("ul", {}, ...items));
 	}
