@@ -54,7 +54,7 @@ function actionBar(turn, chat) {
 /** The answer with its sources, as text to paste elsewhere. */
 function plainAnswer({ text, sources = [] }, chat) {
 	const lines = sources.map((source, at) => {
-		const url = source.url && safeUrl(source.url, chat.hasAttribute("local"));
+		const url = source.url && safeUrl(source.url, chat.getAttribute("local"), chat.endpoint);
 		return [`[${at + 1}]`, source.title && `${sourceLabel(source)}:`, `“${source.quote}”`, url?.href].filter(Boolean).join(" ");
 	});
 	return [text.trim(), lines.join("\n")].filter(Boolean).join("\n\n");

@@ -181,7 +181,7 @@ class GlossatorChat extends HTMLElement {
 		const { name, examples } = await this.#book;
 		const { intro, heading } = this.#nodes;
 		if (this.#turns.length) return;
-		if (name && !this.#title) heading.textContent = name;
+		if (name && !this.#title && !this.getAttribute("book")) heading.textContent = name;
 		if (!examples.length) return;
 		const items = examples.slice(0, 3).map((question) => create("li", {}, create("button.example", { dir: "auto", onclick: () => this.ask(question) }, question)));
 		intro.replaceChildren(create("p", {}, this.t("examples")), create("ul", {}, ...items));
