@@ -108,8 +108,8 @@ class GlossatorChat extends HTMLElement {
 	/** Uncover what the reader followed a source to: the panel moves to the other side, or closes. */
 	revealPage(target) {
 		const { card, panel } = this.#nodes;
-		card.hidden = true;
 		if (!target || panel.hidden) return;
+		card.hidden = true;
 		if (this.#isFullScreen()) return this.#toggle(false);
 		const words = target.getBoundingClientRect();
 		const covers = () => {
