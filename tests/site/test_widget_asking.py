@@ -49,7 +49,7 @@ def test_answer_with_marks_and_sources(page: Page) -> None:
     turn = ask(page, QUESTION)
     expect(turn.locator("[part=question]")).to_contain_text(QUESTION)
     expect(answers(page)).to_contain_text(FACT)
-    expect(marks(page)).to_have_text(["1", "2"])
+    expect(marks(page)).to_have_text(["1", "1"])
     expect(turn.locator("details.sources li").first).to_contain_text("Glossary › Zero-moment point")
     expect(field_of(page)).to_have_value("")
 

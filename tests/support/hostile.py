@@ -16,6 +16,7 @@ import glossator
 from browser import OpenPage, Site
 from commands import quick_folder
 from doors import PAGES
+from glossator.core.text.formulas import MATH_ATTRIBUTES, MATH_TAGS
 
 model = doors.model
 PAYLOAD = "pwned()"
@@ -132,9 +133,10 @@ addEventListener("securitypolicyviolation", (event) => ran.push(`${event.violate
 FIND_INTRUSIONS = """
 () => {
     const tags = new Set(("a article blockquote button code details div em footer form h1 h2 h3 h4 h5 h6 header li ol p"
-        + " path pre q section span strong sub sup summary svg table tbody td textarea th tr ul").split(" "));
+        + " path pre q section span strong sub sup summary svg table tbody td textarea th"
+        + " thead tr ul MATH_TAGS").split(" "));
     const attributes = new Set(("class dir disabled hidden href id lang maxlength open part placeholder rel role rows"
-        + " start tabindex target title type viewBox d").split(" "));
+        + " start tabindex target title type viewBox d MATH_ATTRIBUTES").split(" "));
     const found = [...ran];
     const roots = [document.querySelector("glossator-chat")?.shadowRoot, document.querySelector("article")];
     for (const root of roots) for (const node of root?.querySelectorAll("*") ?? []) {
@@ -149,7 +151,7 @@ FIND_INTRUSIONS = """
     if (document.querySelectorAll("glossator-chat").length > 1) found.push("another chat");
     return found;
 }
-"""
+""".replace("MATH_TAGS", " ".join(MATH_TAGS)).replace("MATH_ATTRIBUTES", " ".join(MATH_ATTRIBUTES))
 
 
 @pytest.fixture(scope="module")

@@ -46,7 +46,11 @@ def answer_stream(text: str, *sources: Body, **about: Any) -> str:
         "citations": [
             {"number": n, "quote": source["quote"], "start": 0, "end": 1} for n, source in enumerate(sources, 1)
         ],
-        "verdicts": [{"citations": [n], "status": "supported", "score": 0.9} for n in range(1, len(sources) + 1)],
+        "verdicts": [
+            {"citations": [n], "status": "supported", "score": 0.9, "quote": source["quote"]}
+            for n, source in enumerate(sources, 1)
+        ],
+        "formulas": {},
         **about,
     }
     public = [{key: value for key, value in source.items() if key != "quote"} for source in sources]

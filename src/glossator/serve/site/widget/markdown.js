@@ -19,7 +19,7 @@ const IN_QUOTE = /(?<!\S)\[((?:Source )?\d{1,3})\]/g;
 export function markdown(text, context) {
 	const quotes = context.quotes.map((quote) => quote.replace(IN_QUOTE, "($1)")).sort((one, other) => other.length - one.length);
 	const pattern = quotes.map((quote) => quote.replace(/[\\^$.*+?()[\]{}|]/g, "\\$&")).join("|");
-	const verbatim = pattern && new RegExp(pattern, "g");
+	const verbatim = pattern && new RegExp(`(?<!\\S)(?:${pattern})(?=\\s*(?:\\[\\d|$))`, "g"); // whole sentences only
 	const onlyQuotes = verbatim && !text.replace(verbatim, "").replace(MARKS, "").trim();
 	const inner = { ...context, verbatim };
 	return onlyQuotes ? create("p.verbatim", { dir: "auto" }, ...inline(text, inner)) : blocks(text.split(/\r\n?|\n/), inner, 0);
