@@ -69,3 +69,4 @@ def test_every_address_is_resolved() -> None:
     assert 'href="/there"' in clean
     assert "src" not in clean
     assert 'alt="A picture"' in clean
+    assert sanitize('<p>a<img src="y.png">b</p>', resolve) == '<p dir="auto">ab</p>'

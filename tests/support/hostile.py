@@ -136,17 +136,18 @@ FIND_INTRUSIONS = """
         + " path pre q section span strong sub sup summary svg table tbody td textarea th"
         + " thead tr ul MATH_TAGS").split(" "));
     const attributes = new Set(("class dir disabled hidden href id lang maxlength open part placeholder rel role rows"
-        + " start tabindex target title type viewBox d MATH_ATTRIBUTES").split(" "));
+        + " alt loading start tabindex target title type viewBox d MATH_ATTRIBUTES").split(" "));
     const found = [...ran];
     const roots = [document.querySelector("glossator-chat")?.shadowRoot, document.querySelector("article")];
     for (const root of roots) for (const node of root?.querySelectorAll("*") ?? []) {
-        if (!tags.has(node.localName)) found.push(`element ${node.localName}`);
+        const picture = node.matches("article img:not([src]), article img[src^='/media/']");
+        if (!tags.has(node.localName) && !picture) found.push(`element ${node.localName}`);
         if (/^(svg|path)$/.test(node.localName) && !node.closest("button.icon")) found.push("a foreign drawing");
         for (const { name, value } of node.attributes) {
             const placed = name === "style" && node.matches(".card, .offer") && /^(left|top)[^(]*$/.test(value);
             if (!attributes.has(name) && !name.startsWith("aria-") && !placed) found.push(`attribute ${name}=${value}`);
         }
-        if (node.localName === "a" && !/^https?:$/.test(node.protocol)) found.push(`address ${node.href}`);
+        if (node.matches("a[href]") && !/^https?:$/.test(node.protocol)) found.push(`address ${node.href}`);
     }
     if (document.querySelectorAll("glossator-chat").length > 1) found.push("another chat");
     return found;

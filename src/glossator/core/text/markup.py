@@ -30,6 +30,8 @@ MEDIA_PATH = "/media/"
 IMAGE = re.compile(rf'src="{MEDIA_PATH}([0-9a-f]{{32}}\.[a-z]+)"')
 """An image in the HTML of a page."""
 
+_EMPTY_IMAGE = re.compile(r"<img(?![^>]* src=)(?![^>]* alt=\"[^\"])[^>]*>")
+
 _INLINE_TAGS = frozenset(
     "a abbr b bdi bdo br cite code del dfn em i img ins kbd mark q rp rt ruby s samp small span strong sub sup"
     " time u var wbr".split()
@@ -83,7 +85,7 @@ def sanitize(html: str, resolve: Resolve) -> str:
         url_schemes={"http", "https", "mailto"},
         link_rel="noopener",
     )
-    return cleaner.clean(html)
+    return _EMPTY_IMAGE.sub("", cleaner.clean(html))
 
 
 @lru_cache(maxsize=1)
