@@ -92,6 +92,7 @@ def test_an_error_is_explained_and_can_be_retried(
     reply = record(data, tmp_path, monkeypatch)
     assert reply.status == status
     proxy.replies = [reply]
+    proxy.token_reply = reply if status == 401 else None
     page.clock.install()
     turn = ask(open_chat(page), QUESTION)
     expect_error(page, turn, kind)

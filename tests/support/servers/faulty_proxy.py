@@ -72,10 +72,14 @@ class FaultyProxy:
     url: str = ""
     upstream_url: str = ""
     replies: list[CannedResponse] = field(default_factory=list)
+    token_reply: CannedResponse | None = None
+    """The response to a page that requests a token."""
     bodies: list[Any] = field(default_factory=list)
     resumed: list[str | None] = field(default_factory=list)
 
     def next_reply(self, path: str, body: bytes, last_event_id: str | None) -> CannedResponse | None:
+        if path == "/widget/token":
+            return self.token_reply
         if path != "/chat/stream":
             return None
         self.bodies.append(json.loads(body))
