@@ -62,7 +62,7 @@ def test_stop_is_hidden_when_nothing_is_running(page: Page) -> None:
 def test_abstention_shows_the_nearest_sections(page: Page) -> None:
     open_chat(page)
     turn = ask(page, OUT_OF_SCOPE)
-    expect(turn).to_contain_text("The book does not answer this question.")
+    expect(turn.locator("[part=answer]")).to_have_text("The book does not answer this question.")
     expect(turn).to_contain_text(chat_text(page, "near"))
     expect(turn.locator("details.sources a").first).to_be_visible()
     expect(marks(page)).to_have_count(0)

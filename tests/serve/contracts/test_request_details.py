@@ -99,8 +99,8 @@ async def test_refusal_suggests_the_nearest_sections(client: httpx.AsyncClient, 
     assert "Sections that may help:" in text
     assert nearest["url"] in text
     assert found.get("sources", []) == []
-    if path not in ("/chat",):
-        assert (await stream(client, path, body_of(path, OUT_OF_SCOPE, stream=True))).text == text
+    streamed = {"/chat": ("/chat/stream", {})}.get(path, (path, {"stream": True}))
+    assert (await stream(client, streamed[0], body_of(path, OUT_OF_SCOPE, **streamed[1]))).text == text
 
 
 async def test_completion_suggests_the_nearest_sections(client: httpx.AsyncClient) -> None:
@@ -133,6 +133,7 @@ async def test_search_names_total_collection_and_time_of_creation(client: httpx.
     assert found["total"] == len(found["results"]) == 3
     assert found["collection"] == "generation-1"
     assert all(result["created_at"] > 1_700_000_000 for result in found["results"])
+    assert isinstance(found["time_ms"], int)
 
 
 @pytest.mark.parametrize(("threshold", "answered"), [(None, False), (0.0, True)])

@@ -207,7 +207,7 @@ async def test_stream_equals_the_whole_answer(client: httpx.AsyncClient, body: B
     assert streamed.names == ["delta", "sources", "done"]
     assert all(set(delta) == {"delta"} for delta in streamed.deltas)
     suggestions = streamed.sources["metadata"]["suggestions"]
-    assert whole["answer"].partition("\n\nSections that may help:")[0] == streamed.text
+    assert streamed.text == whole["answer"]
     assert all(suggestion["url"] in whole["answer"] for suggestion in suggestions)
     assert set(streamed.sources) == {"sources", "metadata"}
     assert streamed.sources["sources"] == whole["sources"]
@@ -219,11 +219,13 @@ async def test_stream_equals_the_whole_answer(client: httpx.AsyncClient, body: B
         assert metadata[name] == whole["metadata"][name]
 
 
-async def test_streamed_answer_is_in_the_history(client: httpx.AsyncClient) -> None:
+@pytest.mark.parametrize("question", [QUESTION, OUT_OF_SCOPE])
+@pytest.mark.parametrize("details", [False, True])
+async def test_streamed_answer_is_in_the_history(client: httpx.AsyncClient, question: str, details: bool) -> None:
     session = str(uuid.uuid4())
-    streamed = await stream(client, "/chat/stream", BODY | {"session_id": session})
-    (entry,) = (await history(client, session))["entries"]
-    assert (entry["query"], entry["response"]) == (QUESTION, streamed.text)
+    streamed = await stream(client, "/chat/stream", {"query": question, "session_id": session})
+    (entry,) = (await client.get(f"/history/{session}", params={"details": details})).json()["entries"]
+    assert (entry["query"], entry["response"]) == (question, streamed.text)
 
 
 # Health.

@@ -8,7 +8,6 @@ import httpx
 import pytest
 
 from door_grounded import (
-    BODY,
     INVERSE,
     PATHS,
     QUERY,
@@ -24,9 +23,11 @@ from door_grounded import (
 from doors import (
     ABOUT_SELECTION,
     FACT,
+    OUT_OF_SCOPE,
     QUESTION,
     stream,
 )
+from llm_server import LlmServer, fails
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -66,10 +67,21 @@ async def test_thread_id_is_an_alias_of_conversation_id(client: httpx.AsyncClien
     assert messages_of(await session(client, name), "user") == [QUESTION, INVERSE]
 
 
-async def test_streamed_answer_is_in_the_session(client: httpx.AsyncClient) -> None:
+@pytest.mark.parametrize("question", [QUESTION, OUT_OF_SCOPE])
+async def test_streamed_answer_is_in_the_session(client: httpx.AsyncClient, question: str) -> None:
     name = new_session()
-    await stream(client, QUERY, BODY | {"conversation_id": name, "stream": True})
-    assert messages_of(await session(client, name), "user") == [QUESTION]
+    body = {"query_text": question, "conversation_id": name, "stream": True}
+    streamed = await stream(client, QUERY, body)
+    found = await session(client, name)
+    assert (messages_of(found, "user"), messages_of(found, "assistant")) == ([question], [streamed.text])
+
+
+async def test_session_repeats_the_notice_of_a_failed_llm(llm_client: httpx.AsyncClient, model: LlmServer) -> None:
+    model.script(fails(401))
+    found = await ask(llm_client, QUESTION)
+    assert found["response_text"].startswith("AI summarization unavailable.")
+    history = await session(llm_client, found["conversation_id"])
+    assert messages_of(history, "assistant") == [found["response_text"]]
 
 
 async def test_session_has_the_filters_of_its_last_query(client: httpx.AsyncClient) -> None:

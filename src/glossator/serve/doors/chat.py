@@ -212,7 +212,7 @@ def routes(service: AnswerService) -> APIRouter:
             metadata = _metadata(result, context).model_dump(mode="json") | stream_metadata(result.answer)
             return {"sources": dump_models(_sources(result, body.selected_text)), "metadata": metadata}
 
-        return await service.stream(request, DOOR, question, sources, tail=lambda _: "")
+        return await service.stream(request, DOOR, question, sources)
 
     _history_route(router, service)
     return router
@@ -234,7 +234,7 @@ def _history_route(router: APIRouter, service: AnswerService) -> None:
             HistoryEntry(
                 timestamp=exchange.timestamp,
                 query=exchange.question,
-                response=exchange.answer.text + ("" if details else suggestion_list(exchange.answer)),
+                response=exchange.answer.text + suggestion_list(exchange.answer),
                 sources=_citations(exchange.answer),
                 metadata=_history_metadata(exchange) if details else None,
             )

@@ -9,7 +9,7 @@ from fastapi import APIRouter, Path, Request
 from pydantic import BaseModel, Field, model_validator
 from starlette.responses import Response
 
-from glossator.core.answers import Delta, Mode
+from glossator.core.answers import Answer, Delta, Mode
 from glossator.core.conversations import MAX_CONTEXT_MESSAGES, ContextMode, Exchange, Session, SessionState
 from glossator.core.question import Question
 from glossator.core.receipts import AnswerWithReceipt
@@ -189,7 +189,7 @@ def _response(result: AnswerWithReceipt) -> AgentResponse:
     unsupported = [claim.text for claim in answer.unsupported_claims]
     flagged = bool(unsupported) or answer.confidence < MEDIUM
     return AgentResponse(
-        response_text=_truncate(with_notice(Delta.of(answer)) + suggestion_list(answer)),
+        response_text=_text(answer),
         sources=_sources(result),
         confidence_score=answer.confidence,
         grounding_validation=GroundingValidation(
@@ -201,8 +201,9 @@ def _response(result: AnswerWithReceipt) -> AgentResponse:
     )
 
 
-def _truncate(text: str) -> str:
+def _text(answer: Answer) -> str:
     """The text, cut after its last citation if it is longer than the contract allows."""
+    text = with_notice(Delta.of(answer)) + suggestion_list(answer)
     if len(text) <= MAX_RESPONSE:
         return text
     cut = text[:MAX_RESPONSE]
@@ -225,7 +226,7 @@ def _session(session: Session, exchanges: list[Exchange]) -> ConversationSession
         for exchange in exchanges
         for message in (
             HistoryMessage(role="user", content=exchange.question, timestamp=exchange.timestamp),
-            HistoryMessage(role="assistant", content=exchange.answer.text, timestamp=exchange.timestamp),
+            HistoryMessage(role="assistant", content=_text(exchange.answer), timestamp=exchange.timestamp),
         )
     ]
     return ConversationSession(

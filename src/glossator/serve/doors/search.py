@@ -74,7 +74,7 @@ class SearchResponse(BaseModel):
     total: int = Field(ge=0, description="Number of results")
     collection: str = Field(description="The collection that was searched: one for each generation of the index")
     generation: int
-    time_ms: float
+    time_ms: int = Field(ge=0, description="Time spent on the search")
 
 
 class _Markdown(PlainTextResponse):
@@ -90,7 +90,7 @@ def routes(engine: Engine) -> APIRouter:
         found = await pipeline.search(engine, Question(question, filters=filters, top_k=top_k))
         created_at = datetime.fromisoformat(engine.generation().manifest.created_at).timestamp()
         results = [PassageModel(**asdict(passage), created_at=created_at) for passage in found.passages]
-        elapsed = round(1000 * (time.perf_counter() - started), 2)
+        elapsed = round(1000 * (time.perf_counter() - started))
         return SearchResponse(
             query=question,
             results=results,

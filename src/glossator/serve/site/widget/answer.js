@@ -14,6 +14,8 @@ export function turnNodes(turn, chat) {
 	const { state, details = {}, text, question } = turn;
 	const fromSelection = details.mode === "selected_text";
 	const notInSelection = fromSelection && details.abstained;
+	// A refusal ends with a list of its suggestions, which are shown as links instead.
+	const shown = details.abstained ? text.split("\n\n", 1)[0] : text;
 	return [
 		turn.selection && create("blockquote.quote", { dir: "auto" }, turn.selection.slice(0, 600)),
 		create("span.visually-hidden", {}, `${t("you")}: `),
@@ -25,7 +27,7 @@ export function turnNodes(turn, chat) {
 		fromSelection && create("p.label", {}, t(notInSelection ? "notInSelection" : "fromSelection")),
 		notInSelection
 			? bar(create("button", { onclick: () => chat.ask(question) }, t("wholeBook")))
-			: create("div", { part: "answer" }, markdown(text, answerContext(turn, chat))),
+			: create("div", { part: "answer" }, markdown(shown, answerContext(turn, chat))),
 		details.low_confidence && note(t("lowConfidence")),
 		turn.error && errorBox(turn, chat),
 		sourceList(turn, chat),
