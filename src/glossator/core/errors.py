@@ -126,7 +126,7 @@ class AddressUnavailable(GlossatorError):
 
 
 class LanguageModelUnavailable(GlossatorError):
-    """No language model responds; answers fall back to quotes from the book."""
+    """No language model responds, and there is nothing to quote instead."""
 
     exit_code = 8
 

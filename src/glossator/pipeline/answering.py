@@ -11,7 +11,7 @@ from typing import TypeVar
 from glossator.answer.cite import abstain, cite_checked, cite_checked_selection
 from glossator.answer.followups import depends_on_previous, standalone_question
 from glossator.core.answers import Answer, Delta, Mode
-from glossator.core.errors import RecordsError
+from glossator.core.errors import LanguageModelUnavailable, RecordsError
 from glossator.core.ports import Drafter
 from glossator.core.question import DraftRequest, Question
 from glossator.core.receipts import AnswerWithReceipt
@@ -153,8 +153,11 @@ def _quoted_or_abstained(
 ) -> Answer:
     """Quotes from the book, or an abstention: the only place that decides to abstain.
 
-    Quotes are used without a draft, or if none of it may be shown. If the model declined to answer, so do we.
+    Quotes are used without a draft, or if none of it may be shown. If the model declined to answer, so do we. If it
+    failed to read a selection that has nothing to quote either, whether the answer is there is unknown: an error.
     """
+    if question.selection is not None and draft and draft.degraded and not quotes:
+        raise LanguageModelUnavailable("The language model failed, and the selection has nothing to quote instead.")
     mode = Mode.NO_RESULTS if question.selection is None else Mode.SELECTED_TEXT
     answer = quotes if quotes and quotes.sentences else abstain(nearest, mode)
     if draft is None:

@@ -95,7 +95,9 @@ _PROBLEM_TYPES: dict[type[GlossatorError], _ProblemType] = {
     ),
     IndexCorrupted: _ProblemType(503, "QDRANT_UNAVAILABLE", f"The index cannot be read. {_REBUILD}", 30),
     IndexUnavailable: _ProblemType(503, "QDRANT_UNAVAILABLE", _TRY_LATER, 5),
-    LanguageModelUnavailable: _ProblemType(503, "GEMINI_UNAVAILABLE", _TRY_LATER, 5),
+    LanguageModelUnavailable: _ProblemType(
+        503, "GEMINI_UNAVAILABLE", "The language model is unavailable. Try again later.", 5
+    ),
     EmbeddingModelUnavailable: _ProblemType(
         503, "SERVICE_UNAVAILABLE", "The embedding model is unavailable. Try again later.", 5
     ),

@@ -134,6 +134,12 @@ async def test_stream_equals_the_whole_answer(client: httpx.AsyncClient, path: s
     assert is_uuid4(streamed.headers["x-request-id"])
 
 
+async def test_documented_states_are_those_of_a_response_that_is_sent(client: httpx.AsyncClient) -> None:
+    schemas = (await client.get("/openapi.json")).json()["components"]["schemas"]
+    (schema,) = (schema for name, schema in schemas.items() if name.endswith("grounded__AgentResponse"))
+    assert schema["properties"]["state"]["enum"] == ["delivered", "flagged"]
+
+
 # With a language model.
 
 

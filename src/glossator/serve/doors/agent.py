@@ -11,6 +11,7 @@ from pydantic import AfterValidator, BaseModel, Field
 from starlette.responses import Response
 
 from glossator.core.answers import Answer, Citation, Delta, Mode
+from glossator.core.errors import LanguageModelUnavailable
 from glossator.core.question import Question
 from glossator.core.receipts import AnswerWithReceipt
 from glossator.core.text.marks import as_source_marks
@@ -27,7 +28,7 @@ from glossator.serve.doors.service import (
     with_notice,
     without_marks,
 )
-from glossator.serve.problems import Problem
+from glossator.serve.problems import Problem, problem_from
 
 MAX_SOURCES = 20
 SessionId = Annotated[str, Field(min_length=1, max_length=200, pattern=r"^[a-zA-Z0-9_\-]+$")]
@@ -143,7 +144,10 @@ def routes(service: AnswerService) -> APIRouter:
         """Ask; the answer ends with a list of its sources."""
         if body.stream:
             return await _stream(service, body, request, sources_in_text=True)
-        result = await service.answer(_question(body, request, idempotency_key(request)))
+        try:
+            result = await service.answer(_question(body, request, idempotency_key(request)))
+        except LanguageModelUnavailable as error:
+            return ChatResponse(response=problem_from(error).message, session_id=body.session_id, status="error")
         return ChatResponse(
             response=full_text(result.answer), session_id=body.session_id, status=_status(result.answer)
         )

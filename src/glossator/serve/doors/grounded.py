@@ -98,7 +98,7 @@ class AgentResponse(BaseModel):
     grounding_validation: GroundingValidation
     conversation_id: str
     timestamp: datetime
-    state: Literal["processing", "validated", "delivered", "flagged"]
+    state: Literal["delivered", "flagged"] = Field(description="`flagged` if it failed validation")
 
 
 class HistoryMessage(BaseModel):
