@@ -76,7 +76,7 @@ def check_service(name: str, service: Body, dependency: Body) -> None:
     assert is_milliseconds(service["latency_ms"])
     well = service["status"] == "healthy"
     assert (service["error"] is None) is well
-    assert (dependency["status"] != "error") is well
+    assert (dependency["status"] == "error") is (service["status"] == "unavailable")
     assert well or leaks_nothing(service["error"])
 
 
@@ -126,6 +126,19 @@ def drafter_threads(monkeypatch: pytest.MonkeyPatch) -> list[Thread]:
 
     monkeypatch.setattr(wiring, "make_drafter", noted)
     return found
+
+
+async def test_language_models_are_degraded_while_one_of_several_fails(data: Path, model: LlmServer) -> None:
+    model.script(*[says(f"{FACT} [Source 1]")] * 10)
+    dead = "http://127.0.0.1:9/v1#dead"
+    async with open_server(
+        data, UNCACHED_OPTIONS, llm=f"{dead},{model.url}#scripted", verify_models=False, cache_answers=0
+    ) as (client, engine):
+        while "open" not in engine.model_states.values():
+            await ask(client, QUESTION)
+        status, overall, services, _ = await health_of(client)
+    assert (status, overall) == (200, "degraded")
+    assert services == {"index": "healthy", "records": "healthy", "language_model": "degraded"}
 
 
 async def test_health_and_metrics_do_not_load_the_language_model_client(

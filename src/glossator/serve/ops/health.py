@@ -13,6 +13,7 @@ from typing import Any
 from glossator import pipeline
 from glossator.core.errors import GlossatorError, LanguageModelUnavailable
 from glossator.core.question import Question
+from glossator.core.resilience.breaker import BreakerState
 from glossator.core.timing import collect_stage_times
 from glossator.core.types import RetrievalResult
 from glossator.pipeline.wiring import Engine
@@ -38,8 +39,16 @@ class ProbeResult:
         return self.problem is None
 
     @property
+    def degraded(self) -> bool:
+        """Whether it works, but one of several language models does not."""
+        models: dict[str, str] = (self.details or {}).get("models", {})
+        return any(state != BreakerState.CLOSED for state in models.values())
+
+    @property
     def error(self) -> str | None:
-        return self.problem.message if self.problem else None
+        if self.problem:
+            return self.problem.message
+        return "Some of the language models are unavailable." if self.degraded else None
 
 
 class HealthChecker:

@@ -138,13 +138,14 @@ def _health_response(body: BaseModel, results: dict[str, ProbeResult]) -> Respon
 def _overall(results: dict[str, ProbeResult]) -> OverallStatus:
     if not results["index"].healthy:
         return "unavailable"
-    return "healthy" if all(result.healthy for result in results.values()) else "degraded"
+    return "healthy" if all(result.error is None for result in results.values()) else "degraded"
 
 
 def _service(result: ProbeResult) -> ServiceStatus:
+    status: OverallStatus = "degraded" if result.degraded else "healthy"
     return ServiceStatus(
         name=result.name,
-        status="healthy" if result.healthy else "unavailable",
+        status=status if result.healthy else "unavailable",
         latency_ms=result.milliseconds,
         error=result.error,
     )
