@@ -9,6 +9,7 @@ from fcntl import LOCK_EX, flock
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 import glossator
 from commands import quick_folder
@@ -17,6 +18,9 @@ from paths import BOOK
 from postgres import Postgres, running_postgres
 
 pytest_plugins = ["browser", "tides"]
+
+settings.register_profile("any machine", deadline=None)  # how long an example takes says nothing about its result
+settings.load_profile("any machine")
 
 SLOWEST_FILES = """
     agent_real widget_injection reader_pages widget_errors widget_streams widget_sources widget_asking widget

@@ -202,12 +202,13 @@ def test_ask_says_that_no_model_answered(data: Path, monkeypatch: pytest.MonkeyP
 async def test_slow_checks_end_at_the_deadline(data: Path, server: LlmServer, monkeypatch: pytest.MonkeyPatch) -> None:
     judge = Verifier.judge
 
-    def slow(self: Verifier, *given: Any) -> Any:
+    def slow(self: Verifier, claim: str, *given: Any) -> Any:
         time.sleep(0.2)
-        return judge(self, *given)
+        return judge(self, TRUE.removesuffix(" [Source 1]"), *given)
 
     monkeypatch.setattr(Verifier, "judge", slow)
-    answer = await ask(data, server, says(f"{TRUE} " * 40, size=10_000), answer_seconds=1.5)
+    draft = " ".join(f"Claim {number} is about the tides. [Source 1]" for number in range(40))
+    answer = await ask(data, server, says(draft, size=10_000), answer_seconds=1.5)
     assert answer.text.count("[1]") < 20
     assert any(
         "before the deadline" in reason for claim in answer.unsupported_claims for reason in claim.verdict.reasons

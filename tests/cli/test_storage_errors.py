@@ -26,7 +26,7 @@ PAGE = "# Tides\n\nTides are caused mainly by the gravity of the Moon. The Sun h
 NOBODY = 65534
 
 AS_NOBODY = """
-import os, sys
+import os, pathlib, sys
 from glossator.cli.main import main
 
 def run(*arguments):
@@ -43,6 +43,8 @@ stdout, sys.stdout = sys.stdout, open(os.devnull, "w")
 assert run("ask", "x", "--data-dir", data) == 0
 assert run("ingest", page, "--data-dir", new) == 0
 sys.stdout = stdout
+for path in (*pathlib.Path(data).rglob("*"), pathlib.Path(data)):  # the owner's first command made it private
+    path.chmod(0o555 if path.is_dir() else 0o444)
 if os.getuid() == 0:
     os.setgroups([])
     os.setgid(NOBODY)
@@ -77,8 +79,6 @@ def test_read_only_data_directory_can_be_searched_but_not_written(tides_index: P
         data, page = folder / "data", folder / "page.md"
         subprocess.run(["cp", "-r", tides_index, data], check=True)
         page.write_text("# Kites\n\nA kite flies because of the wind.\n", "utf-8")
-        for path in (*data.rglob("*"), data):
-            path.chmod(0o555 if path.is_dir() else 0o444)
         code = AS_NOBODY.replace("NOBODY", str(NOBODY))
         command = [sys.executable, "-c", code, data, page, tmp_path / "new"]
         done = subprocess.run(command, capture_output=True, check=False, text=True, cwd=folder)

@@ -37,6 +37,7 @@ EVICTION_INTERVAL = 5.0
 """Seconds until an answer that another process deleted is evicted from this one's cache, with 20 % jitter."""
 _PAGE_SIZE = 100
 _log = logging.getLogger(__name__)
+_jitter = random.Random()  # noqa: S311 - not a secret
 
 
 async def converse(engine: Engine, question: Question, drafter: Drafter | None = None) -> AnswerIterator:
@@ -208,4 +209,4 @@ async def repeat(work: Callable[[Engine], Coroutine[Any, Any, object]], engine: 
             await work(engine)
         except RecordsError as error:
             _log.warning("%s", error.message)
-        await asyncio.sleep(interval * random.uniform(0.8, 1.2))  # noqa: S311 - the jitter is not a secret
+        await asyncio.sleep(interval * _jitter.uniform(0.8, 1.2))

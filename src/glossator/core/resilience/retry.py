@@ -14,6 +14,7 @@ TRANSIENT_STATUSES = frozenset({408, 429, 500, 502, 503, 504, 529})
 MAX_RETRY_AFTER_SECONDS = 31_536_000.0
 """A longer Retry-After is read as one year, so that the result is always finite."""
 _SECONDS = re.compile(r"[0-9]+(?:\.[0-9]+)?")
+_jitter = random.Random()  # noqa: S311 - nobody gains by guessing it
 
 
 def is_transient_status(status: int, also: Container[int] = ()) -> bool:
@@ -45,4 +46,4 @@ class Backoff:
     def delay(self, attempt: int) -> float:
         """Seconds to wait after the attempt with this number, counted from 1."""
         ceiling = min(self.max_seconds, self.first_seconds * 2 ** min(attempt - 1, 64))
-        return random.uniform(0.0, ceiling)  # noqa: S311 - nobody gains by guessing it
+        return _jitter.uniform(0.0, ceiling)
