@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import glossator
@@ -86,6 +86,7 @@ BLOCK = st.one_of(
 
 
 @settings(deadline=None)
+@example("# 0 0 0 0 0 0\n\n0\n\n# 0 0 0 0\n\n0\r0\r0")
 @given(st.lists(BLOCK, max_size=12).map("\n\n".join))
 def test_chunks_are_slices_of_the_document_and_omit_nothing(markdown: str) -> None:
     document = read_markdown(markdown)

@@ -65,6 +65,7 @@ def chunk_document(document: Document, count_tokens: CountTokens, size: ChunkSiz
     for section in _join_single_words(document.text, _sections(document)):
         units = _split_units(document.text, [(b, sizes[b]) for b in section.blocks], count_tokens, size.limit)
         for group in _join_labels(document.text, _pack(units, size)):
+            group = _without_own_heading(document.text, section, group)
             chunks.append(_chunk(document, section, group, len(chunks)))
     return chunks
 
@@ -163,6 +164,8 @@ def _join_labels(text: str, groups: Iterable[list[_ChunkUnit]]) -> list[list[_Ch
     for group in groups:
         if joined and _is_label(text, joined[-1][-1].block):
             group = [joined[-1].pop(), *group]
+            while joined[-1] and _belongs_to_next(text, joined[-1]):
+                group.insert(0, joined[-1].pop())
         if joined and not joined[-1]:
             joined.pop()
         joined.append(group)
@@ -170,6 +173,19 @@ def _join_labels(text: str, groups: Iterable[list[_ChunkUnit]]) -> list[list[_Ch
         label = joined.pop()
         joined[-1] += label
     return joined
+
+
+def _belongs_to_next(text: str, rest: Sequence[_ChunkUnit]) -> bool:
+    """Whether the end of a group whose last label was moved should follow it: its heading, or a label left alone."""
+    block = rest[-1].block
+    return block.kind is BlockKind.HEADING or (len(rest) == 1 and _is_label(text, block))
+
+
+def _without_own_heading(text: str, section: _HeadingSection, group: list[_ChunkUnit]) -> list[_ChunkUnit]:
+    """A group without its section's heading at the start, which its path has already; one word keeps it."""
+    if group[0].block is not section.heading or len(text[group[0].end : group[-1].end].split()) <= 1:
+        return group
+    return group[1:]
 
 
 def _even_share(tokens: int, size: ChunkSize) -> float:
