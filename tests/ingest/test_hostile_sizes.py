@@ -12,6 +12,8 @@ from glossator.core.errors import SourceError
 from glossator.ingest.chunk import chunk_document
 from glossator.ingest.read import read_source
 
+pytestmark = pytest.mark.slow
+
 SIZE = 30_000
 ROUNDS = 8
 MARKDOWN = [

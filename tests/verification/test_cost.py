@@ -13,6 +13,8 @@ from glossator.core.types import TokenVectors
 from glossator.verification.gate import Gate, check
 from glossator.verification.judge import MAX_ENCODED_TOKENS, Verifier
 
+pytestmark = pytest.mark.slow
+
 SOURCE = "The hip motor weighs 40 kg. It must never be lifted by one person. " * 8
 DRAFT = "The hip motor weighs 40 kg. The cat sat on the mat, and not on a hat."
 CLOCK_NOISE = 0.01

@@ -11,7 +11,7 @@ import pytest
 
 from paths import ROOT
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.slow]
 
 SERVER = "http://127.0.0.1:8000"
 

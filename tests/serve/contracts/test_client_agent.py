@@ -7,7 +7,7 @@ import re
 import httpx
 import pytest
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.slow]
 
 MESSAGE = {"message": "What is the zero-moment point in humanoid robotics?", "session_id": "user_123_conv_456"}
 CONTEXT = "The zero-moment point (ZMP) is the point on the ground where the sum of all forces equals zero."

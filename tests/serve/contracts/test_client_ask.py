@@ -5,7 +5,7 @@ from __future__ import annotations
 import httpx
 import pytest
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.slow]
 
 QUESTION = "What is the zero-moment point?"
 

@@ -8,7 +8,7 @@ from datetime import datetime
 import httpx
 import pytest
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.slow]
 
 QUERY = {"query": "What is the zero-moment point?"}
 CITATION = {"source_url", "title", "section", "chunk_position", "similarity_score", "snippet"}

@@ -7,7 +7,7 @@ from datetime import datetime
 import httpx
 import pytest
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.slow]
 
 QUERY = {"query_text": "What is the zero-moment point?"}
 RESPONSE = {"response_text", "sources", "confidence_score", "grounding_validation", "conversation_id", "timestamp"}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import httpx
 import pytest
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.slow]
 
 QUERY: dict[str, object] = {"query": "What is the zero-moment point?", "top_k": 5, "include_sources": True}
 CHUNK = {"content", "url", "chunk_id", "document_id", "similarity_score", "position"}

@@ -10,7 +10,7 @@ import pytest
 from doors import SELECTION, Body, post
 from llm_server import LlmServer, fails, says
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.slow]
 
 QUESTION = "Who painted the ceiling?"
 AGENT: Body = {"message": QUESTION, "session_id": "unavailable", "context_text": SELECTION}

@@ -12,7 +12,7 @@ import pytest
 from doors import FACT, OUT_OF_SCOPE, QUESTION, SELECTION, Body, passages, post, serving, stream
 from llm_server import LlmServer, fails, says
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.slow]
 
 QUESTION_OF: dict[str, tuple[Body, str, str]] = {
     "/chat": ({}, "query", "answer"),

@@ -16,7 +16,7 @@ from door_chat import INVERSE
 from doors import PAGES, QUESTION, Body, page_url, passages, serving
 from llm_server import LlmServer, Reply, drops_connection, fails, running_llm_server, says
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.slow]
 
 QUESTIONS = [INVERSE, QUESTION, "What is the Jacobian?"]
 SENTENCES = [

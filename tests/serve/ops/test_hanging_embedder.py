@@ -25,6 +25,8 @@ from glossator.pipeline.wiring import wire
 from glossator.serve.app import ServerOptions, create_app
 from operations import read_metrics
 
+pytestmark = pytest.mark.slow
+
 HANGING, DOWN = Fault(seconds=30), Fault(500, headers={"retry-after": "900"})
 BREAKER = "glossator_breaker", (("model", "embedder"),)
 
