@@ -129,6 +129,13 @@ async def test_invalid_questions_are_rejected_by_the_pipeline(client: Client) ->
     assert "64000" in await tool_error(client, "ask_book", question="x", selected_text="x" * 64_001)
 
 
+@pytest.mark.parametrize("blank", ["", " \n"])
+async def test_blank_selection_means_none(client: Client, blank: str) -> None:
+    whole = await call_tool(client, "ask_book", question=MOON)
+    assert await call_tool(client, "ask_book", question=MOON, selected_text=blank) == whole
+    assert whole["citations"]
+
+
 async def test_unknown_tool_is_a_protocol_error(client: Client) -> None:
     with pytest.raises(MCPError, match="The tools are search_book, ask_book, read_section"):
         await client.call_tool("delete_book", {})
