@@ -27,13 +27,13 @@ def served(folder: Path, site: Site, base_url: str) -> Iterator[str]:
         yield address
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def published(site: Site) -> Iterator[str]:
     with quick_folder() as folder:
         yield from served(folder, site, "https://lighthouse.example")
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def unpublished(site: Site) -> Iterator[str]:
     with quick_folder() as folder:
         yield from served(folder, site, "")

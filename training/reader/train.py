@@ -92,8 +92,10 @@ class Run:
         self.plan = list(self.corpus.plan())
         self.model = Reader(options.layers)
         self._start()
-        decayed = [p for p in self.model.parameters() if p.ndim > 1]
-        others = [p for p in self.model.parameters() if p.ndim <= 1]
+        self.model.words.requires_grad_(False)
+        trained = [p for p in self.model.parameters() if p.requires_grad]
+        decayed = [p for p in trained if p.ndim > 1]
+        others = [p for p in trained if p.ndim <= 1]
         groups: list[dict[str, Any]] = [
             {"params": decayed, "weight_decay": 0.01},
             {"params": others, "weight_decay": 0.0},
