@@ -14,7 +14,7 @@ from onnxruntime.quantization import QuantType, quantize_dynamic
 from torch import Tensor, nn
 
 from reader.base_weights import cross_encoder_path
-from reader.model import WIDTH, Group, Reader, Tokens
+from reader.model import WIDTH, Group, Reader, Tokens, mean
 from reader.paths import OUTPUT
 
 INPUTS = ("ids", "types", "positions", "sequences", "readable", "past")
@@ -44,7 +44,7 @@ class Exported(nn.Module):
         hidden, keys_values = self.reader.encode(tokens, (Group(sequences, readable),), past)
         of_sequences = hidden[sequences.clamp(min=0)]
         judged = self.reader.judge(of_sequences, sequences >= 0)
-        return *judged, self.reader.point_from(of_sequences[:, 0]), self.reader.point_to(hidden), keys_values
+        return *judged, self.reader.point_from(mean(of_sequences, sequences >= 0)), self.reader.point_to(hidden), keys_values
 
 
 def export(weights: Path, folder: Path) -> Path:

@@ -131,6 +131,9 @@ class Reader(nn.Module):
         self.support, self.contradiction, self.answer = (nn.Linear(3 * WIDTH, 1) for _ in range(3))
         self.unsupported_token = nn.Linear(WIDTH, 1)
         self.point_from, self.point_to = nn.Linear(WIDTH, WIDTH), nn.Linear(WIDTH, WIDTH)
+        for pointer in (self.point_from, self.point_to):  # begin with plain similarity
+            nn.init.eye_(pointer.weight)
+            nn.init.zeros_(pointer.bias)
 
     def forward(self, tokens: Tokens) -> Reading:
         """Read texts against their passages, all at once."""
@@ -138,7 +141,7 @@ class Reader(nn.Module):
         readable = torch.cat([passages[owner], texts], dim=1)
         hidden, _ = self.encode(tokens, (Group(passages, passages), Group(texts, readable)))
         of_texts, targets = hidden[texts.clamp(min=0)], self.point_to(hidden)[passages.clamp(min=0)][owner]
-        pointers = (targets @ self.point_from(of_texts[:, 0])[:, :, None]).squeeze(-1)
+        pointers = (targets @ self.point_from(mean(of_texts, texts >= 0))[:, :, None]).squeeze(-1)
         return Reading(*self.judge(of_texts, texts >= 0), pointers / WIDTH**0.5)
 
     def encode(self, tokens: Tokens, groups: Sequence[Group], past: Tensor | None = None) -> tuple[Tensor, Tensor]:
@@ -176,8 +179,13 @@ class Reader(nn.Module):
         self.load_state_dict(state, strict=False)
 
 
+def mean(texts: Tensor, present: Tensor) -> Tensor:
+    """The mean of each text's tokens."""
+    mask = present[..., None]
+    return (texts * mask).sum(1) / mask.sum(1)
+
+
 def _pool(texts: Tensor, present: Tensor) -> Tensor:
     """The first token, the mean and the maximum of each text."""
-    mask = present[..., None]
-    mean = (texts * mask).sum(1) / mask.sum(1)
-    return torch.cat([texts[:, 0], mean, texts.masked_fill(~mask, MASKED).amax(1)], dim=1)
+    highest = texts.masked_fill(~present[..., None], MASKED).amax(1)
+    return torch.cat([texts[:, 0], mean(texts, present), highest], dim=1)
