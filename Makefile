@@ -13,6 +13,8 @@ HOST ?= 127.0.0.1
 PORT ?= 8000
 BIN := $(VENV)/bin
 RUN ?= reader
+# Written even where the environment forbids it: hundreds of test processes would each compile every module again.
+export PYTHONDONTWRITEBYTECODE :=
 
 .PHONY: install run check test lint types fast suite browser fix bench torture train lock clean
 
