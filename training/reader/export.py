@@ -44,7 +44,8 @@ class Exported(nn.Module):
         hidden, keys_values = self.reader.encode(tokens, (Group(sequences, readable),), past)
         of_sequences = hidden[sequences.clamp(min=0)]
         judged = self.reader.judge(of_sequences, sequences >= 0)
-        return *judged, self.reader.point_from(mean(of_sequences, sequences >= 0)), self.reader.point_to(hidden), keys_values
+        pointers = self.reader.point_from(mean(of_sequences, sequences >= 0)), self.reader.point_to(hidden)
+        return *judged, *pointers, keys_values
 
 
 def export(weights: Path, folder: Path) -> Path:
