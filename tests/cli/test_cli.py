@@ -77,6 +77,26 @@ def test_ingest_prints_a_summary_and_skipped_files(book: Path, fast_tmp_path: Pa
     assert "front matter is not closed" in result.out
 
 
+def test_ingest_reports_what_was_left_out_of_pages(fast_tmp_path: Path) -> None:
+    (fast_tmp_path / "docs").mkdir()
+    for name in ("one", "two"):
+        (fast_tmp_path / "docs" / f"{name}.md").write_text(f"# Page {name}\n\n::: a.b\n\n::: a.c\n", "utf-8")
+    (fast_tmp_path / "mkdocs.yml").write_text("plugins: [mkdocstrings]", "utf-8")
+    found = json_of(run("ingest", fast_tmp_path, "--data-dir", fast_tmp_path / "data", "--json"))
+    note = "2 ::: blocks left out: mkdocstrings generates their text from code."
+    assert found["notes"] == [{"path": "one.md", "note": note}, {"path": "two.md", "note": note}]
+    result = run("ingest", fast_tmp_path, "--data-dir", fast_tmp_path / "data")
+    assert f"note one.md: {note}\nnote two.md: {note}\n" in result.out
+
+
+def test_only_the_first_notes_are_printed(fast_tmp_path: Path) -> None:
+    for number in range(terminal.MAX_NOTES + 3):
+        (fast_tmp_path / f"{number}.md").write_text(f"# Page {number}\n\n::: a.b\n", "utf-8")
+    result = run("ingest", fast_tmp_path, "--data-dir", fast_tmp_path / "data")
+    assert result.out.count("mkdocstrings") == terminal.MAX_NOTES
+    assert "3 more notes; --json prints all." in result.out
+
+
 def test_search_json_passages(data: Path) -> None:
     found = json_of(run("search", MOON, "--data-dir", data, "--json", "--top-k", "1"))
     assert found["query"] == MOON

@@ -151,3 +151,35 @@ def test_heading_ids_match_the_output_of_mdbook(tmp_path: Path) -> None:
         *("a", "b", "b", "b-1", "img--end", "c-code-em", "été-à", "own", "h2o-old-new-gone", "-rocket", "a-1"),
         *("setext-x", "in-quote", "in-list", "after"),
     ]
+
+
+ADMONITIONS = {
+    "plain": ("```admonish\nSome *words*.\n```", "Some words."),
+    "a kind": ("~~~admonish warning\n- One\n- Two\n~~~", "- One\n- Two"),
+    "a title": ('```admonish tip "A *title*"\nWords.\n```', "A title\n\nWords."),
+    "options": ('```admonish info id="x", title="A title", collapsible=true\nWords.\n```', "A title\n\nWords."),
+    "code inside": ("````admonish\nRun:\n```sh\nls\n```\n````", "Run:\n\n```sh\nls\n```"),
+    "nested": ("````admonish note\n```admonish bug\nDeep.\n```\n````", "Deep."),
+    "other code": ("```admonisher\nx\n```", "```admonisher\nx\n```"),
+}
+
+
+@pytest.mark.parametrize(("source", "text"), ADMONITIONS.values(), ids=ADMONITIONS.keys())
+def test_blocks_of_admonish_are_read(source: str, text: str, tmp_path: Path) -> None:
+    assert text_of_page(tmp_path, source) == text
+
+
+def test_blocks_of_admonish_are_shown_as_admonitions(tmp_path: Path) -> None:
+    write_book(
+        tmp_path, {"src/SUMMARY.md": "- [Page](page.md)", "src/page.md": "```admonish warning\n## Hot\n\nA.\n```"}
+    )
+    (document,) = read_source(str(tmp_path), "", LIMIT).documents
+    assert '<div class="admonition warning">' in document.html
+    assert document.blocks[0].anchor == "hot"
+
+
+def test_deeply_nested_admonish_is_code(tmp_path: Path) -> None:
+    text = "Deep."
+    for length in range(3, 12):
+        text = f"{'`' * length}admonish\n{text}\n{'`' * length}"
+    assert text_of_page(tmp_path, text).startswith("```````")

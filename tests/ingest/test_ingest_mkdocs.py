@@ -77,6 +77,44 @@ def test_pages_are_read_despite_an_invalid_config(tmp_path: Path) -> None:
     assert [page.text for page in contents.documents] == ["Text."]
 
 
+INHERITED = {
+    "a file": {"base.yml": "site_name: Base\nsite_url: https://base.example/"},
+    "a chain": {
+        "base.yml": "INHERIT: conf/root.yml\nsite_name: Base",
+        "conf/root.yml": "site_url: https://base.example/",
+    },
+    "a circle": {"base.yml": "INHERIT: mkdocs.yml\nsite_name: Base\nsite_url: https://base.example/"},
+}
+
+
+@pytest.mark.parametrize("files", INHERITED.values(), ids=INHERITED.keys())
+def test_configuration_is_inherited(files: dict[str, str], tmp_path: Path) -> None:
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text, "utf-8")
+    contents = read_site(tmp_path, "INHERIT: base.yml\nnav: [other.md, index.md]", **PAGES)
+    assert (contents.name, contents.base_url) == ("Base", "https://base.example")
+    assert [d.document_id for d in contents.documents][:2] == ["other.md", "index.md"]
+
+
+def test_own_values_take_precedence_over_inherited_ones(tmp_path: Path) -> None:
+    base = "site_name: Base\nmarkdown_extensions: {pymdownx.caret: {}, toc: {}}"
+    (tmp_path / "base.yml").write_text(base, "utf-8")
+    config = "INHERIT: base.yml\nsite_name: Own\nmarkdown_extensions: {pymdownx.tilde: {}}"
+    contents = read_site(tmp_path, config, page="10^6^ H~2~O")
+    assert (contents.name, contents.documents[0].text) == ("Own", "10⁶ H₂O")
+
+
+@pytest.mark.parametrize("path", ["../base.yml", "missing.yml", "{outside}/base.yml", "docs", "[a]"])
+def test_configuration_that_cannot_be_inherited_is_reported(path: str, tmp_path: Path) -> None:
+    (tmp_path / "base.yml").write_text("site_name: Outside", "utf-8")
+    site = tmp_path / "site"
+    contents = read_site(site, f"INHERIT: {path.format(outside=tmp_path)}", page="Text.")
+    assert contents.name != "Outside"
+    (skipped,) = contents.skipped
+    assert "mkdocs.yml inherits from it" in skipped.reason
+
+
 def test_front_matter_sets_the_title(tmp_path: Path) -> None:
     (page,) = read_site(tmp_path, "site_name: B", page="---\ntitle: Own title\n---\n# Heading\n\nText.").documents
     assert page.title == "Own title"

@@ -30,6 +30,7 @@ def read_page(folder: Path, text: str, config: str = "") -> str:
     return read_source(str(folder if config else folder / "docs"), "", LIMIT).documents[0].text
 
 
+BOLD_SENTENCE = "The pump runs, and the motor Stops."
 EVERYWHERE = {
     "a power in HTML": ("10<sup>6</sup> hours", "10⁶ hours"),
     "a deletion": ("~~10~~ 5 grams", "5 grams"),
@@ -59,6 +60,11 @@ EVERYWHERE = {
     "an abbreviation": ("The ZMP is here.\n\n*[ZMP]: Zero-moment point\n", "The ZMP is here."),
     "a footnote": ("Text.[^1] More.\n\n[^1]: The note.", "Text. More.\n\n1. The note."),
     "a comment": ("One <!-- hidden --> two.\n\n<!--\nhidden\n-->", "One two."),
+    "a label above a line": ("**A label**\nThe pump runs.", "A label\n\nThe pump runs."),
+    "a label above a break": ("**A label**<br>the pump runs.", "A label\n\nthe pump runs."),
+    "a label above a hard break": ("**A label:**  \nThe pump runs.", "A label: The pump runs."),
+    "a label of an item": ("- __A label__\n  The pump runs.", "- A label\n  The pump runs."),
+    "bold words that begin a sentence": ("**The pump**\nruns, and **the motor**\nStops.", BOLD_SENTENCE),
     "Markdown in HTML": ("<div markdown>\nSome *words*.\n</div>", "Some words."),
 }
 
@@ -100,9 +106,27 @@ def test_a_single_tilde_deletes_as_on_github(tmp_path: Path) -> None:
     assert read_page(tmp_path, "~10~ 5 grams, ~6 to ~7%-~8% of ~/home") == "5 grams, ~6 to ~7%-~8% of ~/home"
 
 
-def test_generated_reference_is_left_out(tmp_path: Path) -> None:
-    text = "# API\n\n::: package.module.Class\n    options:\n      members: true\n\nAfter."
-    assert read_page(tmp_path, text, EXTENSIONS) == "API\n\nAfter."
+REFERENCES = {
+    "a class": "::: package.module.Class",
+    "options": "::: package.module.Class\n    options:\n      members: true",
+    "a heading": "## ::: package.module",
+    "a package": "::: package\n    handler: python",
+    "in a paragraph": "::: package.module\n::: package.other",
+}
+
+
+@pytest.mark.parametrize("source", REFERENCES.values(), ids=REFERENCES.keys())
+def test_generated_reference_is_left_out_with_one_note(source: str, tmp_path: Path) -> None:
+    page = f"# API\n\n{source}\n\nAfter."
+    assert read_page(tmp_path, page, "site_name: B\nplugins: [mkdocstrings]") == "API\n\nAfter."
+    (note,) = read_source(str(tmp_path), "", LIMIT).notes
+    assert "mkdocstrings generates their text from code" in note.note
+
+
+def test_admonitions_are_no_generated_reference(tmp_path: Path) -> None:
+    page = "::: warning\nMind the gap.\n:::\n\n### Section\n"
+    assert read_page(tmp_path, page, "site_name: B\nplugins: [mkdocstrings]") == "Mind the gap.\n\nSection"
+    assert not read_source(str(tmp_path), "", LIMIT).notes
 
 
 CODE = "one\n# --8<-- [start:part]\ntwo\n# --8<-- [end:part]\nthree\nfour\n"
@@ -115,6 +139,8 @@ SNIPPETS = {
     "code with lines": ("{* parts/code.py ln[1,5:6] hl[2] *}", "```py\none\nthree\nfour\n```"),
     "code": ("{* ./docs/parts/more.txt *}", "```txt\nMore.\n```"),
     "raw": ("```\n{!parts/more.txt!}\n```", "```\nMore.\n```"),
+    "raw, indented": ("```\n{!> parts/more.txt!}\n```", "```\nMore.\n```"),
+    "raw lines": ("```\n{!+parts/code.py [ln:1,5-6] | utf-8!}\n```", "```\none\nthree\nfour\n```"),
     "escaped": (';--8<-- "parts/more.txt"', '--8<-- "parts/more.txt"'),
 }
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from functools import partial
 
 from markdown_it import MarkdownIt
 from markdown_it.ruler import RuleOptionsType
@@ -11,20 +13,30 @@ from markdown_it.rules_core import StateCore
 from markdown_it.token import Token
 
 from glossator.core.text.markup import ADMONITION_KINDS
+from glossator.ingest.formats.dialects import Dialect
 
 MAX_OPENING_CHARACTERS = 1000
 """A longer line opens no block."""
 
+MAX_ADMONISH_NESTING = 4
+"""A block of mdbook-admonish in more blocks than this is code: each level is parsed again."""
+
 BODY_INDENT = 4
+
+REFERENCES = "references"
+"""The key of the parser's environment that counts the blocks of generated reference left out."""
 
 _INDENTED = re.compile(
     r"(?:!!![ \t]?|\?\?\?\+?[ \t]?(?=[ \t]*+[\w\"-]))(?P<type>[\w -]*)(?:\"(?P<title>.*)\")?[ \t]*"
     r"|===[!+]*[ \t]+\"(?P<tab>.*)\"[ \t]*"
 )
 _COLONS = re.compile(
-    r":{3,}[ \t]*+(?P<options>[A-Za-z_]\w*+(?:\.\w++)+[ \t]*$)?+"
+    r":{3,}[ \t]*+(?P<options>)"
     r"(?:\{[\w-]+\}|[\w-]*+)[ \t]*+(?:\[(?P<label>.*)\])?[ \t]*(?:\{[^{}]*\})?[ \t]*(?P<title>.*)"
 )
+_REFERENCE = re.compile(r"(?:#{1,6}[ \t]++)?:::[ \t]*+(?P<name>[A-Za-z_]\w*+(?:[.:/]\w++)*+)[ \t]*+")
+_ADMONISH = re.compile(r"admonish(?:[ \t]+(?P<kind>[a-z]+)(?![\w=-])|(?![\w-]))")
+_ADMONISH_TITLE = re.compile(r"(?:\btitle[ \t]*=[ \t]*|(?<!=)[ \t])\"((?:[^\"\\]|\\.)*+)\"")
 _SLASHES = re.compile(r"/{3,}[ \t]*+(?:(?P<options>[A-Za-z][\w-]*+)[ \t]*+(?:\|(?P<title>.*))?)?(?P<label>)")
 _ABBREVIATION = re.compile(r"\*\[[^\[\]]+\]:.*(?P<options>)(?P<label>)(?P<title>)")
 _ALERT = re.compile(r"\[!\w+\][+-]?(?P<options>)(?P<label>)(?P<title>.*)")
@@ -35,13 +47,17 @@ _OPEN_ADMONITIONS = "glossator.admonitions"
 """Where the parser's environment holds the nesting level of each admonition that is open."""
 
 
-def add_block_rules(parser: MarkdownIt) -> None:
+def add_block_rules(parser: MarkdownIt, dialect: Dialect) -> None:
     """Teach the parser the blocks of the site generators; what is code is decided by the parser's own rules."""
     interrupts: RuleOptionsType = {"alt": ["paragraph", "reference", "blockquote", "list"]}
     parser.block.ruler.before("fence", "indented_block", _indented_block, interrupts)
+    reference = partial(_generated_reference, any_name=dialect.generates_reference)
+    parser.block.ruler.before("fence", "generated_reference", reference, interrupts)
     parser.block.ruler.before("fence", "label", _label, interrupts)
     parser.block.ruler.before("html_block", "markdown_tag", _markdown_tag, interrupts)
     parser.core.ruler.after("inline", "tasks", _tasks)
+    if dialect.admonish:
+        parser.core.ruler.after("block", "admonish", _admonish)
 
 
 def _opening_line(state: StateBlock, line: int, marks: tuple[str, ...]) -> str:
@@ -69,6 +85,18 @@ def _indented_block(state: StateBlock, start: int, end: int, silent: bool) -> bo
     state.parentType, state.lineMax, state.blkIndent = outside
     state.push("container_close", "div", -1)
     state.line = body_end
+    return True
+
+
+def _generated_reference(state: StateBlock, start: int, end: int, silent: bool, *, any_name: bool) -> bool:
+    """mkdocstrings: `::: package.module`, also as a heading, is replaced by text that is in no page of the book."""
+    opening = _REFERENCE.fullmatch(_opening_line(state, start, (":::", "#")))
+    name = opening["name"] if opening else ""
+    if not ("." in name or (any_name and name and name.lower() not in ADMONITION_KINDS)):
+        return False
+    if not silent:
+        state.line = _options_end(state, start, end)
+        state.env[REFERENCES] = state.env.get(REFERENCES, 0) + 1
     return True
 
 
@@ -139,6 +167,27 @@ def _push_paragraph(state: StateBlock, text: str, line: int, *, is_title: bool) 
     inline = state.push("inline", "", 0)
     inline.content, inline.map, inline.children = text.strip(), [line, line + 1], []
     state.push("paragraph_close", "p", -1)
+
+
+def _admonish(state: StateCore) -> None:
+    """mdbook-admonish: code in the language `admonish` is an admonition, and its body Markdown."""
+    state.tokens = list(_with_admonitions(state, state.tokens, 0))
+
+
+def _with_admonitions(state: StateCore, tokens: list[Token], nesting: int) -> Iterator[Token]:
+    for token in tokens:
+        is_short = token.type == "fence" and len(token.info) <= MAX_OPENING_CHARACTERS
+        opening = _ADMONISH.match(token.info.strip()) if is_short and nesting < MAX_ADMONISH_NESTING else None
+        if not opening:
+            yield token
+            continue
+        title = _ADMONISH_TITLE.search(token.info)
+        body = StateBlock(token.content, state.md, state.env, [])
+        body.push("container_open", "div", 1).attrSet("class", _classes(opening["kind"] or "note"))
+        _push_paragraph(body, title[1] if title else "", 0, is_title=True)
+        state.md.block.tokenize(body, body.line, body.lineMax)
+        body.push("container_close", "div", -1)
+        yield from _with_admonitions(state, body.tokens, nesting + 1)
 
 
 def _tasks(state: StateCore) -> None:

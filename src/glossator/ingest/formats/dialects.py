@@ -37,6 +37,8 @@ class Dialect:
     `:name:` and `{{ name }}`, `attribute_lists` whether `{#id .class}` may be more than a heading's id,
     `pictures_in_ids` whether the names of emoji and images count for heading ids, `reserves_ids` whether an id that
     an author chose is given to no other heading, and `title_ids` whether headings of the first level have ids.
+    `generates_reference` tells that `::: name` stands for documentation of code, `admonish` that blocks of code in
+    that language are admonitions.
     """
 
     slugify: Slugify = github_slug
@@ -50,6 +52,8 @@ class Dialect:
     pictures_in_ids: bool = False
     reserves_ids: bool = False
     title_ids: bool = True
+    generates_reference: bool = False
+    admonish: bool = False
 
 
 MDX = Dialect(
@@ -62,7 +66,7 @@ MDX = Dialect(
 )
 _DIALECTS = {
     "docusaurus": replace(MDX, indented_code=True),
-    "mdbook": Dialect(mdbook_slug, hides_rust_lines=True),
+    "mdbook": Dialect(mdbook_slug, hides_rust_lines=True, admonish=True),
 }
 
 
@@ -76,4 +80,5 @@ def dialect_of(layout: str, extensions: Container[str] = ()) -> Dialect:
         emoji="pymdownx.emoji" in extensions,
         macros="macros" in extensions,
         reserves_ids=True,
+        generates_reference="mkdocstrings" in extensions,
     )

@@ -49,6 +49,8 @@ _HEADING_LEVELS = {f"h{level}": level for level in range(1, 7)}
 _MAIN_SELECTORS = ("main article", "article", "main", "[role=main]", "div.body", "div.document", "#content", "body")
 _CODE_TABLE_CLASSES = frozenset({"highlighttable", "rouge-table", "codehilitetable"})
 _NOT_CODE_SELECTOR = "button, .linenos, .lineno, .linenodiv, .boring"
+_LABEL_END = re.compile(r"[^\s.!?:;,…-]\Z")
+_LINE_BELOW = re.compile(r"[^\S\n]*+\n\s*+(\S)")
 _CODE_CLASS = re.compile(r"(?:language|lang|highlight|sourceCode)-([\w+#.-]+)")
 
 
@@ -105,7 +107,8 @@ def _title(tree: LexborHTMLParser, text: str, blocks: list[Block]) -> str:
 class _BlockWriter:
     """Collects text and blocks; `inline` holds the text of the current block so far.
 
-    `markers` are the bullets or numbers of the open list items, `anchor` is the last link target seen.
+    `markers` are the bullets or numbers of the open list items, `anchor` is the last link target seen, `blank` and
+    `label` tell that the current block has no text so far, or bold text only.
     """
 
     parts: list[str] = field(default_factory=list)
@@ -115,11 +118,18 @@ class _BlockWriter:
     markers: list[str] = field(default_factory=list)
     figures: list[str] = field(default_factory=list)
     anchor: str = ""
+    blank: bool = True
+    label: bool = False
 
     def add(self, text: str) -> None:
-        """Append text to the current block."""
+        """Append text to the current block, or to a new one if it is on the line below a label."""
+        below = _LINE_BELOW.match(text) if self.label else None
+        if below and below[1].isupper():
+            self.flush()
         if text:
             self.inline.append(text)
+        if text.strip():
+            self.blank = self.label = False
 
     def write(self, text: str) -> None:
         self.parts.append(text)
@@ -142,6 +152,7 @@ class _BlockWriter:
         text = SPACE.sub(" ", "".join(self.inline)).strip()
         figures, self.figures = self.figures, []
         self.inline.clear()
+        self.blank, self.label = True, False
         self._close(text)
         for alternative in figures:
             self.block(BlockKind.FIGURE, f"[Figure: {alternative}]")
@@ -193,7 +204,7 @@ def _element(node: LexborNode, writer: _BlockWriter, depth: int) -> None:
     elif tag == "input":
         writer.add("☑ " if "checked" in node.attributes else "☐ ")
     elif tag in ("br", "hr"):
-        writer.add(" ")
+        writer.flush() if writer.label else writer.add(" ")
     elif tag in ("ul", "ol", "menu"):
         writer.flush()
         _list(node, writer, depth, ordered=tag == "ol")
@@ -216,7 +227,9 @@ def _inline(node: LexborNode, writer: _BlockWriter, depth: int) -> None:
     else:
         if node.tag == "kbd" and before.isalnum():
             writer.add(" ")
+        is_first = writer.blank and node.tag in ("b", "strong")
         _walk(node, writer, depth)
+        writer.label = is_first and not writer.blank and _LABEL_END.search(writer.inline[-1]) is not None
 
 
 def _is_note_reference(node: LexborNode) -> bool:

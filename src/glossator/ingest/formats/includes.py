@@ -20,7 +20,8 @@ MAX_INCLUDED_BYTES = 4_000_000
 _DIRECTIVE = re.compile(r"(?P<escape>\\?)\{\{\s*#(?P<name>[a-z_]+)(?P<argument>[^{}\n]*)\}\}")
 _SNIPPET = re.compile(
     r"^(?P<indent>[ \t]*+)(?:-++8<-++[ \t]++(?P<quote>[\"'])(?P<snippet>[^\"'\n]++)(?P=quote)"
-    r"|\{\*[ \t]*+(?P<code>[^\s*{}]++)(?P<options>[^*{}\n]*+)\*\}|\{![ \t]*+(?P<raw>[^\s!{}]++)[^!{}\n]*+!\})[ \t]*$",
+    r"|\{\*[ \t]*+(?P<code>[^\s*{}]++)(?P<options>[^*{}\n]*+)\*\}"
+    r"|\{![+-]?+>?+[ \t]*+(?P<raw>[^\s!{}|\[]++)(?P<lines>[^!{}\n]*+)!\})[ \t]*$",
     re.MULTILINE,
 )
 _SNIPPET_BLOCK = re.compile(
@@ -28,7 +29,7 @@ _SNIPPET_BLOCK = re.compile(
 )
 _ESCAPED_SNIPPET = re.compile(r"^([ \t]*+);(-++8<-++)", re.MULTILINE)
 _SECTION = re.compile(r"(?<!-)-++8<-++[ \t]*+\[(start|end):[ \t]*+([\w-]+)\]")
-_LINES_OPTION = re.compile(r"\bln\[([\d:, ]*)\]")
+_LINES_OPTION = re.compile(r"\bln(?:\[|:)([\d:, -]*)\]")
 _ANCHOR = re.compile(r"ANCHOR(?:_END)?:\s*[\w-]+")
 
 
@@ -111,8 +112,8 @@ def expand_snippets(text: str, path: Path, includes: IncludeReader, depth: int =
 
     def include(match: re.Match[str]) -> str:
         name = match["snippet"] or match["code"] or match["raw"]
-        lines = _LINES_OPTION.search(match["options"] or "")
-        shown = _read_snippet(f"{name}:{lines[1]}" if lines else name, path, includes)
+        lines = _LINES_OPTION.search(match["options"] or match["lines"] or "")
+        shown = _read_snippet(f"{name}:{lines[1].replace('-', ':')}" if lines else name, path, includes)
         if match["code"]:
             shown = f"```{Path(name).suffix[1:]}\n{shown}\n```" if shown else ""
         elif depth < MAX_INCLUDE_DEPTH:

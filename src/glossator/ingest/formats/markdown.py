@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import date
 from itertools import islice, pairwise
 from typing import Any
@@ -19,7 +19,7 @@ from mdit_py_plugins.footnote import footnote_plugin
 
 from glossator.core.errors import SourceError
 from glossator.ingest.files import well_formed
-from glossator.ingest.formats.blocks import add_block_rules
+from glossator.ingest.formats.blocks import REFERENCES, add_block_rules
 from glossator.ingest.formats.dialects import Dialect
 from glossator.ingest.formats.inline import ATTRIBUTES, EMOJI, MACROS, add_inline_rules
 
@@ -76,11 +76,19 @@ def to_html(text: str, dialect: Dialect, notes: list[str]) -> str:
     _set_heading_ids(tokens, dialect)
     if dialect.hides_rust_lines:
         _hide_rust_lines(tokens)
-    if count := environment.get(MACROS):
-        notes.append(f"{count} template {'expression was' if count == 1 else 'expressions were'} left out.")
+    notes += _left_out(environment)
     if rest:
         notes.append(f"it has too many short lines; from line {text.count(chr(10)) + 1:,} on they are plain text.")
     return str(parser.renderer.render(tokens, parser.options, environment)) + _plain_paragraphs(rest)
+
+
+def _left_out(environment: dict[str, Any]) -> Iterator[str]:
+    """What the site generator would put in place of syntax on the page."""
+    if count := environment.get(MACROS):
+        yield f"{count} template {'expression was' if count == 1 else 'expressions were'} left out."
+    if count := environment.get(REFERENCES):
+        blocks = "block" if count == 1 else "blocks"
+        yield f"{count} ::: {blocks} left out: mkdocstrings generates their text from code."
 
 
 def _split_at_line_limit(text: str) -> tuple[str, str]:
@@ -102,7 +110,7 @@ def _parser(dialect: Dialect) -> MarkdownIt:
     parser.use(footnote_plugin)
     if dialect.definition_lists:
         parser.use(deflist_plugin)
-    add_block_rules(parser)
+    add_block_rules(parser, dialect)
     add_inline_rules(parser, dialect)
     parser.add_render_rule("math_inline", _math_rule("inline"))
     parser.add_render_rule("math_inline_double", _math_rule("inline"))

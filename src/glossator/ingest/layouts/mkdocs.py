@@ -1,19 +1,23 @@
-"""MkDocs layout: docs_dir, nav and directory URLs."""
+"""MkDocs layout: docs_dir, nav, directory URLs and inherited configuration."""
 
 from __future__ import annotations
 
 import math
+import os
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import yaml
 
-from glossator.ingest.files import peek
+from glossator.core.types import SkippedFile
+from glossator.ingest.files import is_inside, peek
 from glossator.ingest.formats.markdown import scalar
 from glossator.ingest.layouts.page import MARKDOWN_SUFFIXES, SiteConfig, SiteLayout, SourcePage, find_files, relative_id
 
 CONFIG_FILES: tuple[str, ...] = ("mkdocs.yml", "mkdocs.yaml")
+MAX_INHERITANCE_DEPTH = 8
 _NavEntries = dict[str, tuple[int, str, tuple[str, ...]]]
 """Position, title and parent headings of each page in the nav."""
 
@@ -37,9 +41,13 @@ _ConfigLoader.add_multi_constructor("tag:yaml.org,2002:python/", _slug_function)
 
 def from_config(config: SiteConfig) -> SiteLayout | None:
     """A folder with mkdocs.yml, or its docs folder."""
-    values = _read_config(config.path)
+    skipped: list[SkippedFile] = []
+    values = _with_inherited(_read_config(config.path), config.path, config.site, skipped)
     docs = config.docs_folder(scalar(values.get("docs_dir")) or "docs")
-    return _layout(docs, values, config.reason, config.site) if docs else None
+    if not docs:
+        return None
+    layout = _layout(docs, values, config.reason, config.site)
+    return replace(layout, skipped=(*skipped, *layout.skipped))
 
 
 def from_files(root: Path, *, chosen: bool) -> SiteLayout | None:
@@ -53,6 +61,30 @@ def _read_config(config: Path) -> dict[str, Any]:
     except (yaml.YAMLError, ValueError, RecursionError):
         return {}
     return values if isinstance(values, dict) else {}
+
+
+def _with_inherited(
+    values: dict[str, Any], path: Path, site: Path, skipped: list[SkippedFile], depth: int = 0
+) -> dict[str, Any]:
+    """The values of a configuration, with those of the file that it names as INHERIT below them."""
+    if "INHERIT" not in values or depth == MAX_INHERITANCE_DEPTH:
+        return values
+    name = scalar(values["INHERIT"])
+    parent = path.parent / name
+    if not (name and is_inside(parent, site) and os.path.isfile(parent)):  # noqa: PTH113 - false also for a name that is too long
+        reason = f"{path.name} inherits from it, but it is not a file in the site's folder. Copy it there."
+        skipped.append(SkippedFile(name or "INHERIT", reason))
+        return values
+    return _merged(_with_inherited(_read_config(parent), parent, site, skipped, depth + 1), values)
+
+
+def _merged(base: dict[str, Any], values: dict[str, Any]) -> dict[str, Any]:
+    """Both mappings, and the mappings in them, with the values of the second; lists are replaced."""
+    merged = {**base, **values}
+    for key in base.keys() & values.keys():
+        if isinstance(base[key], dict) and isinstance(values[key], dict):
+            merged[key] = _merged(base[key], values[key])
+    return merged
 
 
 def _layout(docs: Path, config: dict[str, Any], reason: str, root: Path) -> SiteLayout:
