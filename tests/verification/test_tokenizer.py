@@ -19,6 +19,15 @@ SAME = [
     ("It has 21 joints.", "It has twenty-one joints."),
     ("About 50% of them.", "About 50 percent of them."),
     ("It costs $40.", "It costs 40 dollars."),
+    ("It lasts 10⁶ hours.", "It lasts 1,000,000 hours."),
+    ("It lasts 10^6 hours.", "It lasts 10⁶ hours."),
+    ("It lasts 10^{6} hours.", "It lasts one million hours."),
+    ("It lasts 10**6 hours.", "It lasts 1e6 hours."),
+    ("It weighs 2.5 × 10⁶ g.", "It weighs 2,500 kg."),
+    ("It weighs $2.5 \\times 10^{-3}$ units.", "It weighs 0.0025 units."),
+    ("It weighs 10⁻³ kg.", "It weighs 1 g."),
+    ("It weighs 3·10^(-3) kg.", "It weighs 3 g."),
+    ("It has 2^32 addresses.", "It has 4,294,967,296 addresses."),
     ("It wiegt 1.000 kg und ist rot.", "Es wiegt 1000 kg und ist rot."),
     ("Der Motor hat zweihundertfünfzig Teile.", "Der Motor hat 250 Teile."),
     ("El motor pesa 1,5 kg y es rojo.", "El motor pesa 1.5 kg y es rojo."),
@@ -34,6 +43,11 @@ DIFFERENT = [
     ("It is 5 °C.", "It is 5 K."),
     ("It costs 1.000 Euro und das ist viel.", "Es kostet 10.000 Euro und das ist viel."),
     ("It uses 8 MB.", "It uses 8 Mbit."),
+    ("It lasts 10⁶ hours.", "It lasts 106 hours."),
+    ("It lasts 10⁶ hours.", "It lasts 10⁵ hours."),
+    ("It lasts 10⁶ hours.", "It lasts 10⁻⁶ hours."),
+    ("It lasts 2 × 10⁶ hours.", "It lasts 10⁶ hours."),
+    ("It lasts 10⁹⁹⁹ hours.", "It lasts 10⁹⁹⁸ hours."),
 ]
 
 
@@ -51,6 +65,15 @@ def test_same_quantity_in_two_notations_is_equal(one: str, other: str) -> None:
 @pytest.mark.parametrize(("one", "other"), DIFFERENT)
 def test_different_quantities_differ(one: str, other: str) -> None:
     assert not quantities(one)[0].equals(quantities(other)[0])
+
+
+@pytest.mark.parametrize("text", ["10⁶–10⁷", "10^6 - 10^7", "10⁶ to 10**7"])
+def test_both_ends_of_a_range_of_powers_are_positive(text: str) -> None:
+    assert [quantity.values for quantity in quantities(f"It lasts {text} hours.")] == [(1e6,), (1e7,)]
+
+
+def test_square_of_a_unit_is_not_a_power_of_its_number() -> None:
+    assert quantities("It covers 5 m² of floor.")[0].values == (5.0,)
 
 
 @pytest.mark.parametrize(

@@ -123,6 +123,15 @@ def test_verdicts_in_other_languages(passage: str, true: str, false: str) -> Non
     assert not glossator.verify(false, passage).supported
 
 
+@pytest.mark.parametrize("number", ["10⁶", "10^6", "1,000,000", "1 million"])
+@pytest.mark.parametrize("source", ["10⁶", "10^6", "1,000,000"])
+def test_notation_of_a_power_does_not_matter(number: str, source: str) -> None:
+    passage = f"The bearing lasts {source} hours at full load. It is oiled every week."
+    assert glossator.verify(f"The bearing lasts {number} hours at full load.", passage).supported
+    for false in ("106", "10⁵", "10^7", "100,000"):
+        assert not glossator.verify(f"The bearing lasts {false} hours at full load.", passage).supported
+
+
 def test_evidence_comes_from_the_best_passage() -> None:
     verdict = glossator.verify("The torque sensor was added in 2016.", ["Bananas are yellow fruit.", PASSAGE])
     assert verdict.supported

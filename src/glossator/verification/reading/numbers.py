@@ -11,10 +11,14 @@ from dataclasses import dataclass
 from glossator.verification.reading.german import german_number, german_ordinal
 from glossator.verification.reading.lexicon import Lexicon, MeasurementUnit, fold, max_unit_length, units
 
+_POWER = r"(?:(?:\^|\*\*)[{(]{0,2}[-−+]?\d{1,3}(?!\d)[)}]{0,2}|[⁺⁻]?[⁰¹²³⁴⁵⁶⁷⁸⁹]{1,3})"
+_TIMES_TEN = r"[ \u00a0\u202f]?(?:[×·⋅*x]|\\times|\\cdot)[ \u00a0\u202f]?10"
 NUMBER = (
-    r"(?<![\d_.,A-Za-z\u00c0-\u024f\u0370-\u04ff])[-−–+]?\d+(?:[.,٫٬'’_]\d+)*"
-    r"(?:[ \u00a0\u202f]\d{3}(?!\d))*(?:[eE][-+]?\d+(?![\w.]))?"
+    r"(?<![\d⁰¹²³⁴⁵⁶⁷⁸⁹_.,A-Za-z\u00c0-\u024f\u0370-\u04ff])[-−–+]?\d+(?:[.,٫٬'’_]\d+)*"
+    rf"(?:[ \u00a0\u202f]\d{{3}}(?!\d))*(?:[eE][-+]?\d+(?![\w.])|(?:{_TIMES_TEN})?{_POWER})?"
 )
+_RAISED = re.compile(rf"(?P<number>.+?)(?P<times_ten>{_TIMES_TEN})?(?P<power>{_POWER})")
+_EXPONENT = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻−", "0123456789+--", "^*{()}")
 _DIGIT_GROUPS = re.compile(r"[1-9]\d{0,2}(?:([.,'’_ ])\d{3})(?:\1\d{3})*")
 _UNIT_SEPARATOR = re.compile(r"[\s\u00a0\u202f\u2011-]?")
 _OPERATOR = re.compile(r"\s*([/·⋅*])\s*")
@@ -40,7 +44,7 @@ class Quantity:
 
     def equals(self, other: Quantity) -> bool:
         """Whether both are the same quantity; a number without a unit matches any unit."""
-        if self.unit is None or other.unit is None:
+        if self.unit is None or other.unit is None or self.version or other.version:
             return self.same_number(other)
         if self.unit.dimension != other.unit.dimension:
             return False
@@ -54,7 +58,9 @@ class Quantity:
 
 
 def parse_number(raw: str) -> Quantity:
-    """Parse a number in digits of any script, with any separators."""
+    """Parse a number in digits of any script, with any separators, or a power such as 10⁶ and 2.5 × 10^6."""
+    if raised := _RAISED.fullmatch(raw):
+        return _parse_power(raised)
     text = "".join(_ascii_digit(character) for character in raw)
     sign = -1.0 if text[0] in "-−–" else 1.0
     text = text.lstrip("-−–+")
@@ -72,6 +78,18 @@ def parse_number(raw: str) -> Quantity:
     if not values:
         return Quantity((), version=text)
     return Quantity(_finite(*(sign * value for value in values)))
+
+
+def _parse_power(raised: re.Match[str]) -> Quantity:
+    """A number raised to a power, or multiplied by a power of ten."""
+    exponent = int(raised["power"].translate(_EXPONENT))
+    values = parse_number(raised["number"]).values
+    try:
+        if raised["times_ten"]:
+            return Quantity(_finite(*(value * 10.0**exponent for value in values)))
+        return Quantity(_finite(*(math.copysign(abs(value) ** exponent, value) for value in values)))
+    except ArithmeticError:
+        return Quantity((), version=raised[0])
 
 
 def unit_after(text: str, end: int) -> tuple[MeasurementUnit | None, int]:
