@@ -8,8 +8,10 @@ import unicodedata
 from glossator.core.text.characters import sanitize
 from glossator.verification.claims.inline import plain_text
 from glossator.verification.claims.segments import Segment, SegmentKind
+from glossator.verification.reading.numbers import NUMBER
 from glossator.verification.reading.tokenizer import tokenize
 
+_NUMBER = re.compile(NUMBER)
 _LITERAL = re.compile(r"(`+)(?!`).+?(?<!`)\1(?!`)|\$[^$\n]+\$", re.DOTALL)
 _HIDING_MARKUP = re.compile(r"~~|<[A-Za-z/!?]|\]\s*[(\[:]|!\[|\[\^?\d|【|\w\*{1,3}\w[^*\n]*\*|&#?\w+;")
 _RULE = re.compile(r"[\s>|:*_=-]*")
@@ -75,6 +77,10 @@ def is_small_talk(text: str) -> bool:
 
 
 def unknown_symbols(claim: str, source: str) -> set[str]:
-    """Symbols of a claim that are not in the source: they can change its meaning (≠, →, circled letters)."""
-    symbols = {c for c in claim if c not in _SYMBOLS and unicodedata.category(c) in ("So", "Sm", "No")}
+    """Symbols of a claim that are not in the source: they can change its meaning (≠, →, circled letters).
+
+    Those of a number (10⁶) are compared with its value.
+    """
+    words = _NUMBER.sub(" ", claim)
+    symbols = {c for c in words if c not in _SYMBOLS and unicodedata.category(c) in ("So", "Sm", "No")}
     return symbols - set(source)
