@@ -154,17 +154,18 @@ class Answer:
 
 
 class Delta(str):
-    """A piece of a streamed answer; `mode` is the whole answer's, where it is known."""
+    """A piece of a streamed answer; `mode` and `abstained` are the whole answer's, where it is known."""
 
-    __slots__ = ("mode",)
+    __slots__ = ("abstained", "mode")
     mode: Mode | None
+    abstained: bool
 
-    def __new__(cls, text: str, mode: Mode | None = None) -> Delta:
+    def __new__(cls, text: str, mode: Mode | None = None, *, abstained: bool = False) -> Delta:
         delta = super().__new__(cls, text)
-        delta.mode = mode
+        delta.mode, delta.abstained = mode, abstained
         return delta
 
     @classmethod
     def of(cls, answer: Answer) -> Delta:
         """A whole answer in one piece."""
-        return cls(answer.text, answer.mode)
+        return cls(answer.text, answer.mode, abstained=answer.abstained)

@@ -154,19 +154,20 @@ def _quoted_or_abstained(
     """Quotes from the book, or an abstention: the only place that decides to abstain.
 
     Quotes are used without a draft, or if none of it may be shown. If the model declined to answer, so do we. If it
-    failed to read a selection that has nothing to quote either, whether the answer is there is unknown: an error.
+    failed and there is nothing to quote either, whether the answer is there is unknown: the passages found are all
+    there is, and for a selection that is an error.
     """
-    if question.selection is not None and draft and draft.degraded and not quotes:
+    failed = draft is not None and draft.degraded and not draft.declined
+    if question.selection is not None and failed and not quotes:
         raise LanguageModelUnavailable("The language model failed, and the selection has nothing to quote instead.")
-    mode = Mode.NO_RESULTS if question.selection is None else Mode.SELECTED_TEXT
+    mode = Mode.SELECTED_TEXT if question.selection is not None else Mode.NO_RESULTS
+    if failed and question.selection is None:
+        mode = Mode.RETRIEVAL_ONLY
     answer = quotes if quotes and quotes.sentences else abstain(nearest, mode)
     if draft is None:
         return answer
     answer = replace(answer, unsupported_claims=draft.checked.unsupported_claims)
-    if draft.declined:
-        return answer
-    mode = Mode.RETRIEVAL_ONLY if draft.degraded and answer.mode is Mode.FULL else answer.mode
-    return replace(answer, mode=mode, degraded=draft.degraded)
+    return replace(answer, mode=mode, degraded=True) if failed else answer
 
 
 def _claims_replaced(draft: DraftStream | None) -> int:

@@ -164,3 +164,13 @@ async def test_out_of_scope_question_is_refused_with_an_llm(llm_client: httpx.As
     found = await ask(llm_client, OUT_OF_SCOPE)
     assert found["sources"] == []
     assert "Lisbon won" not in found["response_text"]
+
+
+@pytest.mark.slow
+async def test_long_answers_end_after_a_citation(llm_client: httpx.AsyncClient, model: LlmServer) -> None:
+    model.script(says(f"{FACT} [Source 1]\n\n" * 90))
+    whole = await ask(llm_client, QUESTION)
+    assert 9_000 < len(whole["response_text"]) <= 10_000
+    assert whole["response_text"].endswith("[1]")
+    streamed = await stream(llm_client, "/agent/query", BODY | {"stream": True})
+    assert streamed.text.strip() == whole["response_text"]

@@ -94,8 +94,9 @@ def routes(service: AnswerService) -> APIRouter:
                 lambda _: build_question(body),
                 sources,
                 text=with_notice,
+                or_error=True,
             )
-        result = await service.answer(build_question(body))
+        result = await service.answer(build_question(body), or_error=True)
         return AskResponse(
             question=body.question,
             answer=with_notice(Delta.of(result.answer)) + suggestion_list(result.answer),

@@ -28,6 +28,7 @@ from glossator.serve.doors.service import (
     suggestion_list,
     with_notice,
 )
+from glossator.serve.doors.streams import cut_after_citation
 
 MAX_RESPONSE = 10_000
 USER_CONTEXT = "user_context"
@@ -155,6 +156,7 @@ def routes(service: AnswerService) -> APIRouter:
                 lambda name: question(idempotency_key(request) or name),
                 sources,
                 text=with_notice,
+                max_characters=MAX_RESPONSE,
             )
         return _response(await service.answer(question(idempotency_key(request))))
 
@@ -203,11 +205,7 @@ def _response(result: AnswerWithReceipt) -> AgentResponse:
 
 def _text(answer: Answer) -> str:
     """The text, cut after its last citation if it is longer than the contract allows."""
-    text = with_notice(Delta.of(answer)) + suggestion_list(answer)
-    if len(text) <= MAX_RESPONSE:
-        return text
-    cut = text[:MAX_RESPONSE]
-    return cut[: cut.rfind("]") + 1] or cut
+    return cut_after_citation(with_notice(Delta.of(answer)) + suggestion_list(answer), MAX_RESPONSE)
 
 
 def _sources(result: AnswerWithReceipt) -> list[GroundedSource]:

@@ -15,6 +15,7 @@ from starlette.responses import Response
 from glossator import pipeline
 from glossator.core.answers import UNAVAILABLE_NOTICE, Answer, Citation, Delta, Mode
 from glossator.core.conversations import SessionKey, session_key
+from glossator.core.errors import LanguageModelUnavailable
 from glossator.core.question import Question
 from glossator.core.receipts import AnswerWithReceipt
 from glossator.core.text.marks import escape_marks, strip_marks
@@ -34,9 +35,11 @@ class AnswerService:
     streams: Streams
     metrics: Metrics
 
-    async def answer(self, question: Question) -> AnswerWithReceipt:
-        """A whole answer."""
+    async def answer(self, question: Question, *, or_error: bool = False) -> AnswerWithReceipt:
+        """A whole answer; with `or_error`, passages with nothing to quote are none."""
         result = await pipeline.answer(self.engine, question)
+        if or_error:
+            _require_text(Delta.of(result.answer))
         self.metrics.record_answer(result)
         return result
 
@@ -49,17 +52,22 @@ class AnswerService:
         *,
         text: Callable[[Delta], str] = str,
         tail: Callable[[AnswerWithReceipt], str] = lambda result: suggestion_list(result.answer),
+        max_characters: int | None = None,
+        or_error: bool = False,
     ) -> Response:
         """An answer as server-sent events; `question` receives the id under which the stream can be resumed."""
         context = context_of(request)
-        stream_format = StreamFormat(text, tail, sources, lambda error: self._render_error(error, door, context))
+        stream_format = StreamFormat(
+            text, tail, sources, lambda error: self._render_error(error, door, context), max_characters
+        )
         position = StreamPosition.parse(request.headers.get("last-event-id"))
         caller = context.caller
         identity = (caller.name, caller.user_id, request.url.path, await request.body())
         owner = hashlib.sha256(repr(identity).encode()).hexdigest()
 
         def start(stream_id: str) -> AnswerIterator:
-            return self.with_metrics(pipeline.stream(self.engine, question(stream_id)))
+            pieces = pipeline.stream(self.engine, question(stream_id))
+            return self.with_metrics(_or_error(pieces) if or_error else pieces)
 
         return await stream_response(self.streams, owner, position, start, stream_format)
 
@@ -76,6 +84,20 @@ class AnswerService:
         context.error_code = problem.code
         problem = with_request(problem, context.request_id, dev=self.engine.settings.dev_mode)
         return door.render_error(problem).model_dump(mode="json")
+
+
+async def _or_error(pieces: AnswerIterator) -> AnswerIterator:
+    async with aclosing(pieces) as closing:  # type: ignore[type-var]
+        async for piece in closing:
+            if isinstance(piece, Delta):
+                _require_text(piece)
+            yield piece
+
+
+def _require_text(delta: Delta) -> None:
+    """An error if the language model failed and the passages found have nothing to quote instead."""
+    if delta.mode is Mode.RETRIEVAL_ONLY and delta.abstained:
+        raise LanguageModelUnavailable("The language model failed, and no passage has a sentence to quote instead.")
 
 
 def session_for(request: Request, name: str | None, idempotency_key: str | None = None) -> SessionKey:

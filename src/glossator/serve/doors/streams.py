@@ -169,12 +169,13 @@ class Streams:
 
 @dataclass(frozen=True, slots=True)
 class StreamFormat:
-    """How a door writes a stream: deltas, the text it appends, sources and errors."""
+    """How a door writes a stream: deltas, the text it appends, sources and errors, and how long the text may be."""
 
     text: Callable[[Delta], str]
     tail: Callable[[AnswerWithReceipt], str]
     sources: Callable[[AnswerWithReceipt], dict[str, Any]]
     error: Callable[[Exception], dict[str, Any]]
+    max_characters: int | None = None
 
 
 def _stream_lost() -> RequestRejected:
@@ -223,19 +224,29 @@ async def _events(
             return
         while True:
             changed, finished = stream.changed, stream.finished  # read before the text: no change may be missed
-            if text := stream.text[offset:]:
+            if text := cut_after_citation(stream.text, stream_format.max_characters)[offset:]:
                 delta = Delta(text, None if offset else stream.latest.mode)
-                offset = len(stream.text)
-                reached = StreamPosition(position.stream_id, offset, _digest(stream.text))
+                offset += len(text)
+                reached = StreamPosition(position.stream_id, offset, _digest(stream.text[:offset]))
                 yield event("delta", {"delta": stream_format.text(delta)}, reached)
             if finished:
                 break
             if not await _is_set(changed, heartbeat_seconds):
                 yield _HEARTBEAT
-        for last in _ending(stream, replace(position, offset=offset, digest=_digest(stream.text)), stream_format):
+        for last in _ending(
+            stream, replace(position, offset=offset, digest=_digest(stream.text[:offset])), stream_format
+        ):
             yield last
     finally:
         streams.unsubscribe(key, stream)
+
+
+def cut_after_citation(text: str, max_characters: int | None) -> str:
+    """A text that is too long for a contract, up to its last citation within the limit."""
+    if max_characters is None or len(text) <= max_characters:
+        return text
+    cut = text[:max_characters]
+    return cut[: cut.rfind("]") + 1] or cut
 
 
 def _ending(stream: AnswerStream, position: StreamPosition, stream_format: StreamFormat) -> Iterator[str]:
