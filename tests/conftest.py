@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import os
-import shutil
 from collections.abc import Iterator
-from fcntl import LOCK_EX, flock
 from pathlib import Path
 
 import pytest
@@ -13,8 +10,8 @@ from hypothesis import settings
 
 import glossator
 from commands import quick_folder
+from data_dirs import copy_data, ingest_sample_book
 from glossator.facade import Book
-from paths import BOOK
 from postgres import Postgres, running_postgres
 
 pytest_plugins = ["browser", "tides"]
@@ -38,16 +35,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="session")
 def sample_data(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A data directory with the sample book; treat it as read-only. One test process indexes it for all."""
-    own = tmp_path_factory.mktemp("sample")
-    shared = tmp_path_factory.getbasetemp().parent if "PYTEST_XDIST_WORKER" in os.environ else own
-    first = shared / "sample-book"
-    with (shared / "sample-book.lock").open("w") as lock:
-        flock(lock, LOCK_EX)
-        if not first.exists():
-            with glossator.open(first) as book:
-                book.ingest(BOOK, base_url="http://127.0.0.1:8000/book")
-    return Path(shutil.copytree(first, own / "data", symlinks=True))
+    """A data directory with the sample book; treat it as read-only."""
+    data = tmp_path_factory.mktemp("sample") / "data"
+    ingest_sample_book(data, "http://127.0.0.1:8000/book")
+    return data
 
 
 @pytest.fixture(scope="session")
@@ -60,7 +51,7 @@ def sample(sample_data: Path) -> Iterator[Book]:
 @pytest.fixture
 def own_data(sample_data: Path, tmp_path: Path) -> Path:
     """A copy of the sample book's data directory that a test may change."""
-    return Path(shutil.copytree(sample_data, tmp_path / "own", symlinks=True))
+    return copy_data(sample_data, tmp_path / "own")
 
 
 @pytest.fixture

@@ -18,10 +18,9 @@ import pytest
 import glossator
 import tides_book
 from commands import COMMAND, quick_folder, run_in_subprocess
-from glossator.core.settings import load_settings
+from data_dirs import copy_data
 from glossator.facade import Book
-from glossator.serve.app import create_app
-from tides_book import BASE, MOON, TIDES, connect, write_book
+from tides_book import BASE, MOON, TIDES, app_with, connect, write_book
 
 pytestmark = pytest.mark.slow
 
@@ -44,7 +43,7 @@ async def test_missing_index_is_503_without_a_path(empty: httpx.AsyncClient, pat
 
 async def test_corrupted_index_is_503_without_a_path(tmp_path: Path) -> None:
     (tmp_path / "CURRENT").write_text("7\n")
-    async with connect(create_app(load_settings(data_dir=tmp_path))) as client:
+    async with connect(app_with(tmp_path)) as client:
         response = await client.get("/search", params={"q": "x"})
     assert (response.status_code, response.json()["error"]) == (503, "QDRANT_UNAVAILABLE")
     assert str(tmp_path) not in response.text
@@ -53,12 +52,11 @@ async def test_corrupted_index_is_503_without_a_path(tmp_path: Path) -> None:
 @pytest.fixture
 def own(data: Path, tmp_path: Path) -> Path:
     """A copy of the data directory that a test may change."""
-    subprocess.run(["cp", "-r", data, tmp_path / "own"], check=True)
-    return tmp_path / "own"
+    return copy_data(data, tmp_path / "own")
 
 
 async def test_internal_error_leaks_nothing(own: Path) -> None:
-    async with connect(create_app(load_settings(data_dir=own))) as client:
+    async with connect(app_with(own)) as client:
         assert (await client.get("/readyz")).status_code == 200
         documents = own / "generations" / "000001" / "documents.sqlite"
         documents.write_bytes(b"\x00" * documents.stat().st_size)
@@ -84,7 +82,7 @@ async def test_hanging_disk_does_not_block_the_event_loop(data: Path, tmp_path: 
     os.mkfifo(tmp_path / "CURRENT")
     freed = Event()
     disk = Thread(target=hang, args=(tmp_path / "CURRENT", freed))
-    async with connect(create_app(load_settings(data_dir=tmp_path))) as client:
+    async with connect(app_with(tmp_path)) as client:
         waiting = asyncio.create_task(client.get(path))
         disk.start()
         await asyncio.sleep(0.1)
@@ -111,7 +109,7 @@ async def test_new_generation_is_served_without_restart_or_failed_request() -> N
         source = write_book(folder / "book")
         with glossator.open(folder / "data") as book:
             book.ingest(source, base_url=BASE)
-            async with connect(create_app(load_settings(data_dir=folder / "data"))) as client:
+            async with connect(app_with(folder / "data")) as client:
                 ingests = asyncio.create_task(asyncio.to_thread(ingest_often, book, source))
                 seen = set()
                 while not ingests.done():
@@ -178,6 +176,6 @@ def without_records(own_data: Path) -> Path:
 
 
 async def test_server_without_its_database_is_ready_and_reports_it(without_records: Path) -> None:
-    async with connect(create_app(load_settings(data_dir=without_records))) as client:
+    async with connect(app_with(without_records)) as client:
         assert (await client.get("/readyz")).json()["records"] == "down"
         assert "zero-moment" in (await client.get("/", params={"q": "What is the zero-moment point?"})).text

@@ -8,8 +8,8 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from browser import ConsoleErrors, answers, ask, bound_socket, open_chat, serving
-from commands import quick_folder
-from doors import QUESTION, ingest_pages
+from data_dirs import book_data
+from doors import BASE, PAGES, QUESTION
 from glossator.serve.auth.keys import KEYS_FILE, KeyStore
 
 pytestmark = pytest.mark.slow
@@ -17,10 +17,9 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture(scope="module")
 def address() -> Iterator[str]:
-    with quick_folder() as folder, bound_socket() as on:
-        ingest_pages(folder)
-        KeyStore(folder / "data" / KEYS_FILE).create("admin", ["admin"])
-        with serving(folder / "data", on, public_reading=True) as found:
+    with book_data(PAGES, BASE) as data, bound_socket() as on:
+        KeyStore(data / KEYS_FILE).create("admin", ["admin"])
+        with serving(data, on, public_reading=True) as found:
             yield found
 
 

@@ -9,8 +9,7 @@ from typing import Any
 
 import pytest
 
-import glossator
-from commands import quick_folder
+from data_dirs import book_data
 from glossator.answer.llm.policy import RetryPolicy
 from glossator.core.answers import Answer
 from glossator.core.question import Question
@@ -46,13 +45,8 @@ def server() -> Iterator[LlmServer]:
 @pytest.fixture(scope="module")
 def data() -> Iterator[Path]:
     """The data directory of the ingested book."""
-    with quick_folder() as folder:
-        (folder / "book").mkdir()
-        for name, text in PAGES.items():
-            (folder / "book" / name).write_text(text, "utf-8")
-        with glossator.open(folder / "data") as book:
-            book.ingest(folder / "book", base_url="https://book.example")
-        yield folder / "data"
+    with book_data(PAGES, "https://book.example") as found:
+        yield found
 
 
 @asynccontextmanager

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,6 +10,7 @@ import pytest
 
 import glossator
 from commands import quick_folder
+from data_dirs import book_data, copy_data
 from glossator.core.conversations import SessionKey, session_key
 from glossator.core.question import Question
 from glossator.facade import Book
@@ -40,18 +40,15 @@ MALFORMED_IDS = {
 @pytest.fixture(scope="session")
 def tides_index() -> Iterator[Path]:
     """A data directory with the book in it; treat it as read-only."""
-    with quick_folder() as folder:
-        (folder / "tides.md").write_text(PAGE, "utf-8")
-        with glossator.open(folder / "data") as book:
-            book.ingest(folder / "tides.md", base_url="https://example.org/book")
-        yield folder / "data"
+    with book_data({"tides.md": PAGE}, "https://example.org/book") as data:
+        yield data
 
 
 @pytest.fixture
 def tides_data(tides_index: Path) -> Iterator[Path]:
     """A copy of the data directory that a test may change; it has no conversations yet."""
     with quick_folder() as folder:
-        yield Path(shutil.copytree(tides_index, folder / "data", symlinks=True))
+        yield copy_data(tides_index, folder / "data")
 
 
 @pytest.fixture

@@ -10,10 +10,9 @@ import httpx
 import pytest
 from fastapi import FastAPI
 
-import glossator
-from commands import quick_folder
+from data_dirs import book_data
 from glossator.core.settings import load_settings
-from glossator.serve.app import create_app
+from glossator.serve.app import ServerOptions, create_app
 
 BASE = "http://127.0.0.1:8000/book"
 MOON = "What causes tides?"
@@ -44,10 +43,12 @@ A lighthouse keeper writes &lt;script&gt;alert('text')&lt;/script&gt; into the b
 | lamp | &lt;script&gt;alert('cell')&lt;/script&gt; |
 """
 
+PAGES = {"tides.md": TIDES, "evil.md": EVIL, "café.md": "# Café\n\nCoffee is served at noon.\n"}
+
 
 def write_book(folder: Path) -> Path:
     folder.mkdir()
-    for name, text in (("tides.md", TIDES), ("evil.md", EVIL), ("café.md", "# Café\n\nCoffee is served at noon.\n")):
+    for name, text in PAGES.items():
         (folder / name).write_text(text, "utf-8")
     return folder
 
@@ -55,15 +56,18 @@ def write_book(folder: Path) -> Path:
 @pytest.fixture(scope="module")
 def data() -> Iterator[Path]:
     """A data directory with a book of three pages, one of them hostile; treat it as read-only."""
-    with quick_folder() as folder:
-        with glossator.open(folder / "data") as book:
-            book.ingest(write_book(folder / "book"), base_url=BASE)
-        yield folder / "data"
+    with book_data(PAGES, BASE) as found:
+        yield found
 
 
 @pytest.fixture(scope="module")
 def app(data: Path) -> FastAPI:
-    return create_app(load_settings(data_dir=data))
+    return app_with(data)
+
+
+def app_with(data: Path) -> FastAPI:
+    """The application for a data directory; on a busy machine it does not look unhealthy."""
+    return create_app(load_settings(data_dir=data), options=ServerOptions(probe_timeout_seconds=600))
 
 
 @asynccontextmanager
@@ -85,5 +89,5 @@ async def client(app: FastAPI) -> AsyncIterator[httpx.AsyncClient]:
 @pytest.fixture
 async def empty(tmp_path: Path) -> AsyncIterator[httpx.AsyncClient]:
     """A server whose data directory holds nothing yet."""
-    async with connect(create_app(load_settings(data_dir=tmp_path / "secret-place"))) as opened:
+    async with connect(app_with(tmp_path / "secret-place")) as opened:
         yield opened

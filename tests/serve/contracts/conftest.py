@@ -36,5 +36,6 @@ async def server(data: Path, model: LlmServer, kind: str) -> AsyncIterator[httpx
     reply = KINDS[kind]
     model.script(reply or says(""))
     llm = DEAD if reply is None else f"{model.url}#scripted"
-    async with serving(data, llm=llm, verify_models=False, answer_seconds=3, query_seconds=3) as opened:
+    seconds = 2 if kind == "hanging" else 60
+    async with serving(data, llm=llm, verify_models=False, answer_seconds=seconds, query_seconds=seconds) as opened:
         yield opened

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shutil
 from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -11,6 +10,7 @@ from typing import Any
 import pytest
 from mcp import Client, MCPError
 
+from data_dirs import copy_data
 from glossator import pipeline
 from glossator.core.answers import UnsupportedClaim
 from glossator.core.question import DraftRequest, Question
@@ -192,8 +192,7 @@ async def test_corrupted_index_is_reported_without_a_path(tmp_path: Path, tool: 
 
 
 async def test_internal_error_leaks_nothing(data: Path, tmp_path: Path) -> None:
-    shutil.copytree(data, tmp_path / "own", symlinks=True)
-    engine = wire(load_settings(data_dir=tmp_path / "own"))
+    engine = wire(load_settings(data_dir=copy_data(data, tmp_path / "own")))
     async with Client(create_mcp_server(engine)) as client:
         await call_tool(client, "search_book", query=MOON, top_k=1)
         documents = tmp_path / "own" / "generations" / "000001" / "documents.sqlite"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import uuid
 from pathlib import Path
 
@@ -20,6 +19,7 @@ from access import (
     responses_by_status,
 )
 from api_requests import CHEAP_PATH, OTHER_POSTS, QUESTIONS
+from data_dirs import copy_data
 from doors import is_uuid4, serving
 
 pytestmark = pytest.mark.slow
@@ -47,7 +47,7 @@ async def test_every_response_has_security_headers_and_its_own_id(
 @pytest.fixture
 def own(data: Path, tmp_path: Path) -> Path:
     """A copy of the data directory that a test may change."""
-    return Path(shutil.copytree(data, tmp_path / "own", symlinks=True))
+    return copy_data(data, tmp_path / "own")
 
 
 async def test_internal_errors_have_security_headers(own: Path) -> None:

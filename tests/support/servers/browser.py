@@ -21,6 +21,7 @@ from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Locator
 import glossator
 from app_server import running
 from commands import quick_folder
+from data_dirs import copy_data
 from glossator.core.settings import load_settings
 from glossator.serve.app import create_app
 from paths import BOOK
@@ -28,7 +29,8 @@ from paths import BOOK
 Body = dict[str, Any]
 OpenPage = Callable[..., Page]
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-CHROMIUM_FLAGS = ["--no-sandbox", "--disable-gpu"]
+CHROMIUM_FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-site-isolation-trials"]
+"""Without site isolation, no spare process is started for every page."""
 TIMEOUT_MS = 15_000
 """For everything that a test waits for, on a busy machine too."""
 DESKTOP, PHONE = {"width": 1280, "height": 800}, {"width": 390, "height": 844}
@@ -118,7 +120,7 @@ def site() -> Iterator[Site]:
 def sample_book(sample_data: Path) -> Iterator[tuple[Path, socket.socket]]:
     """The sample book's data directory, and the socket that its addresses name."""
     with quick_folder() as folder, bound_socket() as on:
-        data = Path(shutil.copytree(sample_data, folder / "data", symlinks=True))
+        data = copy_data(sample_data, folder / "data")
         with glossator.open(data) as book:
             book.ingest(BOOK, base_url=f"{url_of(on)}/book", only=True)
         yield data, on

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import uuid
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass
@@ -14,6 +13,7 @@ import pytest
 
 from api_requests import CHEAP_PATH, JSON, QUESTIONS
 from commands import quick_folder
+from data_dirs import copy_data
 from doors import Body, is_uuid4, serving
 from glossator.serve.auth.keys import KEYS_FILE, KeyStore
 
@@ -62,7 +62,7 @@ class KeyedServer:
 @pytest.fixture(scope="module")
 def keyed(data: Path) -> Iterator[KeyedServer]:
     with quick_folder() as folder:
-        own = Path(shutil.copytree(data, folder / "data", symlinks=True))
+        own = copy_data(data, folder / "data")
         store = KeyStore(own / KEYS_FILE)
         scoped = [store.create(scope, [scope]) for scope in ("read", "write", "admin")]
         users = [store.create(f"key of {user}", ["write"], user) for user in ("alice", "bob")]

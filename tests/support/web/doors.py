@@ -17,10 +17,10 @@ import pytest
 import pytest_asyncio
 from httpx_sse import aconnect_sse
 
-import glossator
-from commands import quick_folder
+from data_dirs import book_data
 from glossator.core.settings import load_settings
 from glossator.serve.app import ServerOptions, create_app
+from glossator.serve.doors.streams import StreamLimits, Streams
 from llm_server import LlmServer, running_llm_server
 
 Body = dict[str, Any]
@@ -121,6 +121,8 @@ JSON_CONTENT_TYPES = ["application/json", "application/json; charset=utf-8", "Ap
 LARGEST_BODY, TOO_LARGE_BODY = 1_000_000, 1_048_577
 """Sizes in bytes below and above 1 MB, whether it is counted as 1,000,000 or 1,048,576."""
 _DEEP = 10_000
+PATIENT_STREAMS = StreamLimits(first_event_seconds=600)
+"""An error before the first event is a status, however busy the machine is."""
 
 
 @asynccontextmanager
@@ -128,7 +130,7 @@ async def serving(
     data: Path, options: ServerOptions | None = None, **settings: Any
 ) -> AsyncIterator[httpx.AsyncClient]:
     """A client of a server in this process, from start to shutdown."""
-    app = create_app(load_settings(data_dir=data, **settings), options=options)
+    app = create_app(load_settings(data_dir=data, **settings), streams=Streams(PATIENT_STREAMS), options=options)
     transport = httpx.ASGITransport(app, raise_app_exceptions=False)
     async with (
         app.router.lifespan_context(app),
@@ -137,22 +139,11 @@ async def serving(
         yield opened
 
 
-def ingest_pages(folder: Path) -> None:
-    """Write the book to a folder and ingest it into `data` there."""
-    for name, text in PAGES.items():
-        page = folder / "book" / name
-        page.parent.mkdir(parents=True, exist_ok=True)
-        page.write_text(text, "utf-8")
-    with glossator.open(folder / "data") as book:
-        book.ingest(folder / "book", base_url=BASE)
-
-
 @pytest.fixture(scope="module")
 def data() -> Iterator[Path]:
     """A data directory with the book in it."""
-    with quick_folder() as folder:
-        ingest_pages(folder)
-        yield folder / "data"
+    with book_data(PAGES, BASE) as found:
+        yield found
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")

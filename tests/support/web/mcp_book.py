@@ -21,8 +21,7 @@ from starlette.applications import Starlette
 from starlette.responses import PlainTextResponse
 from starlette.routing import Route
 
-import glossator
-from commands import quick_folder
+from data_dirs import book_data
 from glossator import pipeline
 from glossator.core.question import Question
 from glossator.core.settings import load_settings
@@ -75,13 +74,8 @@ HEADERS = {"Accept": "application/json, text/event-stream", "Content-Type": "app
 @pytest.fixture(scope="module")
 def data() -> Iterator[Path]:
     """A data directory with a book of unusual pages; treat it as read-only."""
-    with quick_folder() as folder:
-        (folder / "book").mkdir()
-        for name, text in PAGES.items():
-            (folder / "book" / name).write_text(text, "utf-8")
-        with glossator.open(folder / "data") as book:
-            book.ingest(folder / "book", base_url=BASE)
-        yield folder / "data"
+    with book_data(PAGES, BASE) as found:
+        yield found
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")

@@ -13,10 +13,12 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 import glossator
-from doors import BASE
+from data_dirs import copy_data
+from doors import BASE, PATIENT_STREAMS
 from glossator.core.settings import load_settings
 from glossator.pipeline.wiring import Engine, wire
 from glossator.serve.app import ServerOptions, create_app
+from glossator.serve.doors.streams import Streams
 from llm_server import LlmServer
 
 SECRET_ERROR = "something secret in /etc/place"  # noqa: S105 - the text of an error
@@ -35,7 +37,7 @@ async def open_server(
     """A client of a server in this process, and the server's engine."""
     settings = load_settings(data_dir=folder, **values)
     engine = wire(settings)
-    app = create_app(settings, engine, options=options)
+    app = create_app(settings, engine, streams=Streams(PATIENT_STREAMS), options=options)
     transport = httpx.ASGITransport(app, raise_app_exceptions=False)
     async with (
         app.router.lifespan_context(app),
@@ -68,7 +70,7 @@ async def server_with_llm(data: Path, model: LlmServer) -> AsyncIterator[tuple[h
 @pytest.fixture
 def private_data(data: Path, tmp_path: Path) -> Path:
     """A copy of the data directory that a test may change; its path must not be shown to clients."""
-    return Path(shutil.copytree(data, tmp_path / "secret-place", symlinks=True))
+    return copy_data(data, tmp_path / "secret-place")
 
 
 async def ask(client: httpx.AsyncClient, question: str, status: int = 200) -> httpx.Response:

@@ -44,7 +44,12 @@ MAX_WAIT_SECONDS = 60.0
 """Within which everything that a test waits for happens, however busy the machine is."""
 NO_TIMEOUTS = RetryPolicy(Backoff(first_seconds=0.01, max_seconds=5.0, attempts=3), LONG_SECONDS, LONG_SECONDS)
 """Retries at once, and no call is aborted because the machine is busy."""
-NO_LIMITS = StreamLimits(heartbeat_seconds=LONG_SECONDS, reconnect_seconds=LONG_SECONDS, max_orphaned=ALL)
+NO_LIMITS = StreamLimits(
+    heartbeat_seconds=LONG_SECONDS,
+    first_event_seconds=LONG_SECONDS,
+    reconnect_seconds=LONG_SECONDS,
+    max_orphaned=ALL,
+)
 """No stream is cancelled because the machine is busy."""
 REQUEST_METADATA = frozenset(
     "query_time_ms request_id response_time_ms embedding_time_ms retrieval_time_ms generation_time_ms timestamp"
