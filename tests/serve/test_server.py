@@ -147,7 +147,7 @@ def serving(data: Path, workers: int) -> Iterator[tuple[str, subprocess.Popen[st
 
 @pytest.mark.parametrize("workers", [1, 2])
 def test_real_server_answers_until_interrupted(data: Path, workers: int) -> None:
-    with serving(data, workers) as (address, process), httpx.Client(base_url=address) as client:
+    with serving(data, workers) as (address, process), httpx.Client(base_url=address, timeout=60) as client:
         assert client.get("/livez").text == "ok"
         assert client.get("/search", params={"q": MOON}).json()["results"][0]["title"] == "Tides"
         page = client.get("/", params={"q": MOON})

@@ -160,13 +160,6 @@ async def test_quotes_are_returned_when_the_llm_fails(llm_client: httpx.AsyncCli
     assert "\n\nSources:\n" in found["response"]
 
 
-async def test_structured_response_works_without_an_llm(llm_client: httpx.AsyncClient, model: LlmServer) -> None:
-    model.script(fails(401))
-    found = await structured(llm_client, QUESTION)
-    assert FACT in found["answer"]
-    assert found["sources"]
-
-
 async def test_off_topic_question_is_refused_with_an_llm(llm_client: httpx.AsyncClient, model: LlmServer) -> None:
     model.script(says("Lisbon won. [Source 1]"))
     found = await chat(llm_client, OUT_OF_SCOPE)

@@ -56,7 +56,7 @@ async def test_twenty_concurrent_clients_start_one_server(engine: Engine) -> Non
     before = asyncio.all_tasks()
     async with (
         serving_mcp(McpEndpoint(engine)) as address,
-        httpx.AsyncClient(base_url=address, headers=HEADERS) as client,
+        httpx.AsyncClient(base_url=address, headers=HEADERS, timeout=60) as client,
     ):
         responses = await asyncio.gather(*(client.post("/mcp", json=LIST_TOOLS) for _ in range(20)))
         assert {len(response.json()["result"]["tools"]) for response in responses} == {3}
@@ -98,7 +98,11 @@ async def test_conversation_is_shared_between_workers(engine: Engine) -> None:
     """The server is stateless: any worker can continue what another began."""
     hello = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
     first, second = McpEndpoint(engine), McpEndpoint(engine)
-    async with serving_mcp(first) as one, serving_mcp(second) as two, httpx.AsyncClient(headers=HEADERS) as client:
+    async with (
+        serving_mcp(first) as one,
+        serving_mcp(second) as two,
+        httpx.AsyncClient(headers=HEADERS, timeout=60) as client,
+    ):
         begun = await client.post(f"{one}/mcp", json={**LIST_TOOLS, "method": "initialize", "params": hello})
         assert begun.json()["result"]["serverInfo"]["name"] == "glossator"
         assert "mcp-session-id" not in begun.headers
@@ -148,7 +152,7 @@ async def test_only_allowed_hosts_and_origins_are_served(
 
 @pytest.mark.parametrize("method", ["GET", "DELETE", "PUT", "HEAD", "OPTIONS"])
 async def test_only_post_is_allowed(address: str, method: str) -> None:
-    async with httpx.AsyncClient(headers=HEADERS) as client:
+    async with httpx.AsyncClient(headers=HEADERS, timeout=60) as client:
         response = await client.request(method, f"{address}/mcp")
     assert (response.status_code, response.headers["allow"]) == (405, "POST")
 
@@ -168,7 +172,7 @@ HOSTILE_BODIES: list[tuple[bytes, int]] = [
 
 @pytest.mark.parametrize(("body", "status"), HOSTILE_BODIES, ids=lambda value: str(value)[:60])
 async def test_hostile_bodies_are_rejected(address: str, body: bytes, status: int) -> None:
-    async with httpx.AsyncClient(headers=HEADERS) as client:
+    async with httpx.AsyncClient(headers=HEADERS, timeout=60) as client:
         response = await client.post(f"{address}/mcp", content=body)
         assert response.status_code == status, response.text
         assert status != 200 or "error" in response.json()
@@ -188,7 +192,7 @@ async def test_lone_surrogate_is_rejected(address: str, place: str, version: str
     call = f'{{{meta if version else ""}"name": "search_book", "arguments": {{{place}}}}}'
     body = f'{{"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {call}}}'
     modern = {"MCP-Protocol-Version": version, "Mcp-Method": "tools/call", "Mcp-Name": "search_book"} if version else {}
-    async with httpx.AsyncClient(headers=HEADERS) as client:
+    async with httpx.AsyncClient(headers=HEADERS, timeout=60) as client:
         response = await client.post(f"{address}/mcp", content=body.encode(), headers=modern)
     assert response.status_code in (200, 400)
     assert "error" in response.json() or response.json()["result"]["isError"]

@@ -316,7 +316,7 @@ def test_header_timeout_does_not_apply_to_the_answer(data: Path, model: LlmServe
     model.script(searches(), drips(f"{FACT} [Source 1]", 2.5 / len(FACT)))
     with (
         listening(data, BriskProtocol, 2000, **llm_settings(model)) as (host, port),
-        httpx.Client(base_url=f"http://{host}:{port}") as client,
+        httpx.Client(base_url=f"http://{host}:{port}", timeout=60) as client,
     ):
         response = client.post("/ask", json=QUESTIONS["/ask"], timeout=TIMEOUT_SECONDS)
         assert FACT in response.json()["answer"]
@@ -345,7 +345,10 @@ def streamed_text(seconds: int, data: Path, model: LlmServer, path: str) -> str:
     settings: dict[str, Any] = llm_settings(model) | {"request_seconds": seconds, "answer_seconds": 600}
     body = QUESTIONS[path] | ({} if path.endswith("/stream") else {"stream": True})
     text = ""
-    with listening(data, **settings) as (host, port), httpx.Client(base_url=f"http://{host}:{port}") as client:
+    with (
+        listening(data, **settings) as (host, port),
+        httpx.Client(base_url=f"http://{host}:{port}", timeout=60) as client,
+    ):
         with (
             suppress(httpx.RemoteProtocolError),
             client.stream("POST", path, json=body, timeout=TIMEOUT_SECONDS) as response,

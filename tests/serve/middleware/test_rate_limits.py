@@ -213,7 +213,7 @@ def test_served_process_ignores_forwarding_headers(empty_data: Path) -> None:
                 log += process.stderr.readline()
                 assert process.poll() is None, log
             address = log.partition("Uvicorn running on ")[2].split()[0]
-            with httpx.Client(base_url=address) as client:
+            with httpx.Client(base_url=address, timeout=60) as client:
                 responses = [client.get(CHEAP_PATH, headers=forwarding_header(number)) for number in range(20)]
         finally:
             process.terminate()

@@ -83,7 +83,7 @@ def test_maximum_number_of_messages_is_accepted(client: openai.OpenAI) -> None:
 
 
 def post(address: str, content: bytes, content_type: str = "application/json") -> httpx.Response:
-    return httpx.post(address + PATH, content=content, headers={"content-type": content_type})
+    return httpx.post(address + PATH, content=content, headers={"content-type": content_type}, timeout=60)
 
 
 def error_of(response: httpx.Response) -> tuple[int, str, str]:

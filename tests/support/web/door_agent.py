@@ -18,14 +18,12 @@ from doors import (
     is_fraction,
     is_uuid4,
     leaks_nothing,
-    malformed,
 )
 
 CHAT, STRUCTURED = "/agent/chat", "/agent/chat/structured"
 PATHS = [CHAT, STRUCTURED]
 SESSION = "user_123_conv_456"
 BODY: Body = {"message": QUESTION, "session_id": SESSION}
-MALFORMED = malformed(BODY, "message")
 ZMP = (
     "The zero-moment point (ZMP) is the point on the ground where the total sum of inertial and gravitational forces"
     " equals zero. It is used in humanoid robot control to maintain balance..."

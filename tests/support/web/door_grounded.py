@@ -15,7 +15,6 @@ from doors import (
     is_fraction,
     is_timestamp,
     is_uuid4,
-    malformed,
 )
 
 QUERY, SESSION = "/agent/query", "/agent/query/session"
@@ -23,7 +22,6 @@ PATHS = [QUERY, SESSION]
 NAME = "user_123_conv_456"
 INVERSE = "What is inverse kinematics?"
 BODY: Body = {"query_text": QUESTION}
-MALFORMED = malformed(BODY, "query_text")
 USER_PROVIDED: Body = {"context_mode": "user_provided", "user_context": SELECTION}
 
 
