@@ -34,13 +34,16 @@ def book_data(pages: Mapping[str, str], base_url: str) -> Iterator[Path]:
         yield copy_data(_ingested(tuple(pages.items()), base_url), folder / "data")
 
 
+def write_pages(folder: Path, pages: Mapping[str, str]) -> None:
+    for name, text in pages.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text, "utf-8")
+
+
 @cache
 def _ingested(pages: tuple[tuple[str, str], ...], base_url: str) -> Path:
     folder = _folders.enter_context(quick_folder())
-    for name, text in pages:
-        page = folder / "book" / name
-        page.parent.mkdir(parents=True, exist_ok=True)
-        page.write_text(text, "utf-8")
+    write_pages(folder / "book", dict(pages))
     with glossator.open(folder / "data") as book:
         book.ingest(folder / "book", base_url=base_url)
     return folder / "data"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
@@ -10,11 +9,12 @@ from dataclasses import dataclass
 import pytest
 import pytest_asyncio
 
-from commands import quick_folder
+from data_dirs import book_data
 from doors import (
     ABOUT_SELECTION,
+    BASE,
+    PAGES,
     SELECTION,
-    ingest_pages,
 )
 from glossator.serve.auth.callers import Scope
 from glossator.serve.auth.keys import KeyStore
@@ -81,14 +81,13 @@ class Users:
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def users(model: LlmServer) -> AsyncIterator[Users]:
-    with quick_folder() as folder:
-        await asyncio.to_thread(ingest_pages, folder)
-        store = KeyStore(folder / "data" / "keys.json")
+    with book_data(PAGES, BASE) as data:
+        store = KeyStore(data / "keys.json")
         keys = [store.create(name, [Scope.READ], user=name) for name in ("ada", "bob")]
         ada, bob = ({"Authorization": f"Bearer {key}"} for key in keys)
         async with (
-            stream_server(folder / "data", llm=f"{model.url}#scripted") as server,
-            stream_server(folder / "data", llm=f"{model.url}#scripted") as worker,
+            stream_server(data, llm=f"{model.url}#scripted") as server,
+            stream_server(data, llm=f"{model.url}#scripted") as worker,
         ):
             yield Users(server, worker, ada, bob)
 

@@ -11,12 +11,12 @@ import pytest
 
 import glossator
 from commands import quick_folder
+from data_dirs import write_pages
 from doors import (
     BASE,
     FACT,
     PAGES,
     QUESTION,
-    ingest_pages,
     leaks_nothing,
 )
 from llm_server import LlmServer
@@ -221,6 +221,12 @@ async def test_no_stream_fails_during_an_ingest(model: LlmServer) -> None:
             await ingests
             assert finished
             assert (await server.client.get("/search", params={"q": QUESTION})).json()["generation"] == 5
+
+
+def ingest_pages(folder: Path) -> None:
+    write_pages(folder / "book", PAGES)
+    with glossator.open(folder / "data") as book:
+        book.ingest(folder / "book", base_url=BASE)
 
 
 def ingest_new_generations(folder: Path) -> None:
