@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import gzip
 import hashlib
 import json
 import pickle
@@ -68,6 +69,18 @@ def plain_pairs(name: str) -> list[LabelledClaim]:
     """Short sentences with a true or false sentence in nearly the same words, by people who did not see the code."""
     rows = _lines(SETS / f"{name}.jsonl")
     return [LabelledClaim(row["kind"], row["claim"], (row["source"],), row["label"], row["topic"]) for row in rows]
+
+
+def written(books: Sequence[str]) -> list[LabelledClaim]:
+    """Sentences in the style of language models about passages of books, by language models (training/data)."""
+    found = []
+    for book in books:
+        with gzip.open(ROOT / "training" / "data" / "written" / f"{book}.jsonl.gz", "rt", encoding="utf-8") as lines:
+            for row in map(json.loads, lines):
+                items = [(item, True) for item in row["true"]] + [(item, False) for item in row["false"]]
+                group = f"{book}:{row['n']}"
+                found += [LabelledClaim(i["kind"], i["text"], (row["passage"],), label, group) for i, label in items]
+    return found
 
 
 def wice() -> list[LabelledClaim]:

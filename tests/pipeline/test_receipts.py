@@ -106,7 +106,7 @@ def test_moved_list_item_still_holds(book: Book, folder: Path) -> None:
     page.write_text("# Kiln\n\nBefore use:\n\n- Preheat the kiln to 200 degrees\n- Open the vent\n", "utf-8")
     book.ingest(folder / "book")
     answer = book.ask("How do I preheat the kiln?")
-    rewrite(book, folder, "Before use:", "Always, before you use it:")
+    rewrite(book, folder, "Before use:", "Read this first.\n\nBefore use:")
     replay = book.replay(answer.receipt_id)
     assert replay.holds
     assert {sentence.source for sentence in replay.sentences} == {SourceState.MOVED}

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from glossator.answer.extractive import Quote
+from glossator.answer.lead_ins import QuoteLayout
 from glossator.core.answers import (
     SNIPPET_LENGTH,
     Answer,
@@ -22,10 +24,9 @@ from glossator.core.text.links import deep_link
 from glossator.core.text.marks import escape_marks
 from glossator.core.types import Passage
 
+_BACKTICKS = re.compile("`+")
 NOT_IN_BOOK = "The book does not answer this question."
 NOT_IN_SELECTION = "This is not found in your selection."
-NOTHING_TO_QUOTE = "The passages found have no sentence that can be quoted as an answer."
-_ABSTENTIONS = {Mode.SELECTED_TEXT: NOT_IN_SELECTION, Mode.RETRIEVAL_ONLY: NOTHING_TO_QUOTE}
 SELECTION_TITLE = "Your selection"
 
 PageText = Callable[[str], str]
@@ -136,13 +137,12 @@ def _quoted_answer(
     confidence: float,
 ) -> Answer:
     """The quotes that passed their check; the others are listed as unsupported."""
+    shown = [checked for checked in quotes if checked.verdict.supported]
     sentences = tuple(
-        Sentence(escape_marks(checked.quote.text), (number_of(checked.quote),), checked.verdict)
-        for checked in quotes
-        if checked.verdict.supported
+        Sentence(_as_shown(checked.quote), (number_of(checked.quote),), checked.verdict) for checked in shown
     )
     return Answer(
-        text=" ".join(f"{s.text} [{s.citations[0]}]" for s in sentences),
+        text=_laid_out([checked.quote for checked in shown], sentences),
         sentences=sentences,
         citations=citations,
         abstained=False,
@@ -155,11 +155,38 @@ def _quoted_answer(
     )
 
 
+def _as_shown(quote: Quote) -> str:
+    return quote.text if quote.layout is QuoteLayout.CODE else escape_marks(quote.text)
+
+
+def _laid_out(quotes: Sequence[Quote], sentences: Sequence[Sentence]) -> str:
+    """The text of an answer: sentences in a paragraph, list items on lines of their own, code in fences."""
+    parts: list[str] = []
+    before = QuoteLayout.PROSE
+    for quote, sentence in zip(quotes, sentences, strict=True):
+        mark = f"[{sentence.citations[0]}]"
+        if quote.layout is QuoteLayout.CODE:
+            fence = "`" * max(3, 1 + max(map(len, _BACKTICKS.findall(sentence.text)), default=0))
+            text = f"{fence}{quote.marker}\n{sentence.text}\n{fence}\n{mark}"
+        else:
+            text = f"{quote.marker} {sentence.text} {mark}" if quote.marker else f"{sentence.text} {mark}"
+        parts += [_separator(before, quote.layout) if parts else "", text]
+        before = quote.layout
+    return "".join(parts)
+
+
+def _separator(before: QuoteLayout, layout: QuoteLayout) -> str:
+    if before is layout:
+        return " " if layout is QuoteLayout.PROSE else "\n"
+    return "\n\n"
+
+
 def abstain(nearest: Sequence[Passage], mode: Mode) -> Answer:
     """An abstention, with the nearest sections as suggestions; no sentence is shown, so its confidence is 0."""
+    text = NOT_IN_SELECTION if mode is Mode.SELECTED_TEXT else NOT_IN_BOOK
     sections = {(p.url, p.anchor): Suggestion(p.title, p.section, p.section_link) for p in nearest}
     return Answer(
-        text=_ABSTENTIONS.get(mode, NOT_IN_BOOK),
+        text=text,
         sentences=(),
         citations=(),
         abstained=True,

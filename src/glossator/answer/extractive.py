@@ -9,8 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from glossator.answer.lead_ins import QuoteLayout, introduced_by, is_lead_in
 from glossator.core.text.words import WordFinder, all_words, content_words
-from glossator.core.types import Chunk, Span, Vector
+from glossator.core.types import Block, Chunk, Span, Vector
 
 MIN_SENTENCES, USUAL_SENTENCES, MAX_SENTENCES = 2, 4, 5
 """Sentences of an answer; more than usual only if one of them depends on the sentence before it."""
@@ -48,20 +49,27 @@ _GENERIC_WORDS = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class ScoredChunk:
-    """A chunk to quote from, with the vectors of its sentences and its relevance."""
+    """A chunk to quote from, with the vectors of its sentences, its relevance, and its blocks.
+
+    The blocks' offsets count from the start of the chunk, as those of its sentences do.
+    """
 
     chunk: Chunk
     vectors: NDArray[np.float32]
     relevance: float
+    blocks: tuple[Block, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Quote:
-    """A sentence of a chunk; the span counts from the start of the chunk."""
+    """A sentence of a chunk, or a code block or list item that one introduces; the span counts within the chunk."""
 
     chunk: Chunk
     span: Span
     score: float
+    layout: QuoteLayout = QuoteLayout.PROSE
+    marker: str = ""
+    """The number or bullet of a list item, with its indentation; the language of code."""
 
     @property
     def text(self) -> str:
@@ -90,14 +98,28 @@ def refers_to_text(question: str) -> bool:
 def choose_sentences(
     weights: dict[str, float], query: Vector, chunks: Sequence[ScoredChunk], *, fragments: bool = False
 ) -> list[Quote]:
-    """Two to five sentences that answer the question, in reading order; or `fragments`, if there is no sentence."""
+    """Two to five sentences, first the one that answers best; or `fragments`, if there is no sentence."""
     candidates = _candidates(weights, query, chunks, _is_sentence)
     if fragments and not candidates:
         candidates = _candidates(weights, query, chunks, _has_content)
     if not candidates:
         return []
-    picked = _pick(sorted(candidates, key=lambda c: (-c.quote.score, c.chunk, c.sentence)))
-    return _in_reading_order(picked, {(c.chunk, c.sentence): c for c in candidates})
+    ranked = sorted(candidates, key=lambda c: (-c.quote.score, c.chunk, c.sentence))
+    by_place = {(c.chunk, c.sentence): c for c in candidates}
+    ordered = _answer_first(_pick(ranked), by_place)
+    return _with_introduced(ordered, ranked[0].quote, {item.chunk.chunk_id: item for item in chunks})
+
+
+def _with_introduced(quotes: Sequence[Quote], best: Quote, chunks: dict[str, ScoredChunk]) -> list[Quote]:
+    """Quotes, each with the code or list that it introduces; nothing is quoted twice."""
+    found: dict[tuple[str, int], Quote] = {}
+    for quote in quotes:
+        item = chunks[quote.chunk.chunk_id]
+        found.setdefault((quote.chunk.chunk_id, quote.span.start), quote)
+        for part in introduced_by(quote.span, item.chunk, item.blocks, is_answer=quote is best):
+            introduced = Quote(quote.chunk, part.span, quote.score, part.layout, part.marker)
+            found.setdefault((quote.chunk.chunk_id, part.span.start), introduced)
+    return list(found.values())
 
 
 def choose_summary(chunks: Sequence[ScoredChunk]) -> list[Quote]:
@@ -132,7 +154,8 @@ def _candidates(
         in_headings = {stem for _, stem in finder.find(item.chunk.context)}
         for s, span in enumerate(item.chunk.sentences):
             text = item.chunk.text[span.start : span.end]
-            if text in seen or not is_quotable(text):
+            introduces = is_lead_in(text) and bool(introduced_by(span, item.chunk, item.blocks))
+            if text in seen or not (is_quotable(text) or introduces):
                 continue
             seen.add(text)
             score = _score(text, item, float(similarities[s]), in_headings, finder, weights) - _RANK_PENALTY * c
@@ -188,12 +211,17 @@ def _is_near_duplicate(one: str, other: str) -> bool:
     return not differ and len(words & others) > 0.7 * min(len(words), len(others))
 
 
-def _in_reading_order(picked: list[_Candidate], candidates: dict[tuple[int, int], _Candidate]) -> list[Quote]:
-    """The quotes in reading order, best passage first; a sentence that depends on the one before it comes with it."""
-    chosen = {(c.chunk, c.sentence): c for c in picked}
-    for c in picked:
+def _answer_first(picked: list[_Candidate], candidates: dict[tuple[int, int], _Candidate]) -> list[Quote]:
+    """The sentence that answers, then the others in reading order, best passage first.
+
+    A sentence that depends on the one before it comes with it.
+    """
+    first, *others = picked
+    chosen: dict[tuple[int, int], _Candidate] = {}
+    for c in (first, *sorted(others, key=lambda c: (c.chunk != first.chunk, c.chunk, c.sentence))):
         before = (c.chunk, c.sentence - 1)
-        if _DEPENDS_ON_PREVIOUS.match(c.quote.text) and before in candidates and len(chosen) < MAX_SENTENCES:
+        has_room = len(chosen) + 1 < MAX_SENTENCES
+        if _DEPENDS_ON_PREVIOUS.match(c.quote.text) and before in candidates and has_room:
             chosen.setdefault(before, candidates[before])
-    best_chunk = picked[0].chunk
-    return [chosen[key].quote for key in sorted(chosen, key=lambda key: (key[0] != best_chunk, key))]
+        chosen.setdefault((c.chunk, c.sentence), c)
+    return [c.quote for c in chosen.values()]

@@ -16,11 +16,12 @@ from glossator.answer.extractive import (
     is_generic,
     refers_to_text,
 )
+from glossator.answer.lead_ins import QuoteLayout
 from glossator.core.answers import Answer, Evidence
 from glossator.core.ports import no_progress
 from glossator.core.question import Question
 from glossator.core.thresholds import is_answerable
-from glossator.core.types import Chunk, Passage, RetrievalResult
+from glossator.core.types import Block, Chunk, Passage, RetrievalResult
 from glossator.ingest.chunk import SELECTION_CHUNKS, chunk_document
 from glossator.ingest.selection import selection_document
 from glossator.pipeline.wiring import Engine
@@ -43,7 +44,10 @@ def extract(
     `replaced` counts the claims of a language model that the answer replaces: they lower its confidence.
     """
     vectors = book.index.sentence_vectors([item.chunk for item in found.chunks])
-    material = [ScoredChunk(f.chunk, v, f.passage.score) for f, v in zip(found.chunks, vectors, strict=True)]
+    material = [
+        ScoredChunk(f.chunk, v, f.passage.score, _blocks(f.chunk, book))
+        for f, v in zip(found.chunks, vectors, strict=True)
+    ]
     quotes = choose_sentences(weigh_words(question, book.documents).weights, found.query.sentence, material)
     if not quotes:
         return None
@@ -78,6 +82,16 @@ def extract_selection(engine: Engine, question: Question, replaced: int = 0) -> 
     return cite_selection(checked, _confidence(relevance, checked, replaced)) if checked else None
 
 
+def _blocks(chunk: Chunk, book: Generation) -> tuple[Block, ...]:
+    """The blocks of a chunk, with offsets that count from its start."""
+    document = book.documents.get(chunk.document_id)
+    return tuple(
+        replace(block, start=block.start - chunk.start, end=block.end - chunk.start)
+        for block in (document.blocks if document else ())
+        if chunk.start <= block.start and block.end <= chunk.end
+    )
+
+
 def _within_budget(engine: Engine, chunks: Sequence[Chunk]) -> list[Chunk]:
     """The first chunks of a selection, as many as can be embedded in time."""
     totals = list(accumulate(engine.embedder.count_tokens([chunk.text for chunk in chunks])))
@@ -90,7 +104,9 @@ def _check(
     """Each quote with its verdict; the evidence for a quote is the quote."""
     prepared = engine.verifier.prepare(passages)
     verdicts = (
-        engine.verifier.judge(quote.text, prepared, [found.source])
+        (engine.verifier.judge_code if quote.layout is QuoteLayout.CODE else engine.verifier.judge)(
+            quote.text, prepared, [found.source]
+        )
         for quote, found in zip(quotes, evidence, strict=True)
     )
     return [

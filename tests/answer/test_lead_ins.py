@@ -1,0 +1,84 @@
+"""Quoted answers bring along the code or the list that a sentence introduces."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import glossator
+from glossator import Answer
+
+FILLER = "".join(f"\n# Topic {n}\n\nThe harbour number {n} lies in the north of the island.\n" for n in range(6))
+
+
+def answer_from(folder: Path, page: str, question: str) -> Answer:
+    (folder / "book").mkdir()
+    (folder / "book" / "page.md").write_text(page + FILLER, "utf-8")
+    with glossator.open(folder / "data") as book:
+        book.ingest(folder / "book")
+        return book.ask(question)
+
+
+def test_lead_in_brings_its_code_block(tmp_path: Path) -> None:
+    page = "# Windlass\n\nTo start the windlass of the boat, run this command:\n\n```console\n$ windlass --start\n```\n"
+    answer = answer_from(tmp_path, page, "How do I start the windlass of the boat?")
+    assert (
+        "To start the windlass of the boat, run this command: [1]\n\n```console\n$ windlass --start\n```\n[1]"
+    ) in answer.text
+    assert "$ windlass --start" in [sentence.text for sentence in answer.sentences]
+    assert all(sentence.verdict and sentence.verdict.supported for sentence in answer.sentences)
+
+
+def test_short_lead_in_and_its_code_follow_the_sentence_before(tmp_path: Path) -> None:
+    page = "# Windlass\n\nThe windlass is started by its own command. For example:\n\n```\nwindlass --start\n```\n"
+    answer = answer_from(tmp_path, page, "Which command starts the windlass?")
+    assert "own command. [1] For example: [1]\n\n```\nwindlass --start\n```\n[1]" in answer.text
+
+
+def test_steps_keep_their_order_and_numbers(tmp_path: Path) -> None:
+    page = (
+        "# Anchor\n\nTo drop the anchor of the boat, follow these steps:\n\n"
+        "1. Turn into the wind.\n2. Stop the engine:\n\n    ```\n    engine stop\n    ```\n\n3. Lower the chain.\n"
+    )
+    answer = answer_from(tmp_path, page, "How do I drop the anchor of the boat?")
+    lines = [line for line in answer.text.splitlines() if line.strip()]
+    assert lines == [
+        "To drop the anchor of the boat, follow these steps: [1]",
+        "1. Turn into the wind. [1]",
+        "2. Stop the engine: [1]",
+        "```",
+        "engine stop",
+        "```",
+        "[1]",
+        "3. Lower the chain. [1]",
+    ]
+
+
+def test_sentence_that_answers_brings_the_code_right_after_it(tmp_path: Path) -> None:
+    page = "# Windlass\n\nThe windlass of the boat is started by a command.\n\n```\nwindlass --start\n```\n"
+    answer = answer_from(tmp_path, page, "Which command starts the windlass of the boat?")
+    assert answer.text.startswith("The windlass of the boat is started by a command. [1]\n\n```\nwindlass --start\n```")
+
+
+def test_sentence_that_answers_comes_first(tmp_path: Path) -> None:
+    page = (
+        "# Windlass\n\nSailors of old knew many tools. The crew kept the windlass in good order. "
+        "The windlass of the boat lifts the anchor chain.\n"
+    )
+    answer = answer_from(tmp_path, page, "What does the windlass of the boat lift?")
+    assert answer.sentences[0].text == "The windlass of the boat lifts the anchor chain."
+
+
+@pytest.mark.parametrize("length", [100, 4000])
+def test_code_that_is_too_long_is_left_to_the_page(length: int, tmp_path: Path) -> None:
+    code = "\n".join(["windlass --turn"] * (length // 15))
+    page = f"# Windlass\n\nTo turn the windlass of the boat many times, run:\n\n```\n{code}\n```\n\nIt turns slowly.\n"
+    answer = answer_from(tmp_path, page, "How do I turn the windlass of the boat many times?")
+    assert ("windlass --turn" in answer.text) == (length == 100)
+
+
+def test_backticks_in_code_do_not_end_its_fence(tmp_path: Path) -> None:
+    page = "# Notes\n\nTo write a note about the windlass, use this form:\n\n````\n```\nnote\n```\n````\n"
+    answer = answer_from(tmp_path, page, "How do I write a note about the windlass?")
+    assert "````\n```\nnote\n```\n````\n[1]" in answer.text
