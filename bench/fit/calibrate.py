@@ -79,17 +79,22 @@ def passage_features(book: Book, question: str, min_words: int) -> list[tuple[fl
     return [retrieve.features(c, r.dense, r.sentence, words, min_words) for c, r in zip(chunks, ranked, strict=True)]
 
 
-def fit(found: list[Example], odds: float, ridge: float = 5.0) -> tuple[float, np.ndarray]:
-    """Weighted logistic regression, shifted to the operating point."""
+def fit(found: list[Example], odds: float) -> tuple[float, np.ndarray]:
+    """The regression, stretched so that the median answerable question has its relevance."""
+    bias, slope = regression(found, odds)
+    typical = float(np.median([bias + slope @ e.values for e in found if e.kind == "answerable"]))
+    stretch = (TYPICAL_LOGIT - ABSTAIN_LOGIT) / typical
+    return stretch * bias + ABSTAIN_LOGIT, stretch * slope
+
+
+def regression(found: list[Example], odds: float, ridge: float = 5.0) -> tuple[float, np.ndarray]:
+    """Weighted logistic regression; zero is the operating point."""
     x = np.array([e.values for e in found])
     y = np.array([e.kind == "answerable" for e in found], float)
     number = Counter(e.kind for e in found)
     weight = np.array([len(found) * SHARE[e.kind] / number[e.kind] for e in found])
     bias, slope = logistic(x, y, weight, ridge)
-    bias -= float(np.log(odds))
-    typical = float(np.median([bias + slope @ e.values for e in found if e.kind == "answerable"]))
-    stretch = (TYPICAL_LOGIT - ABSTAIN_LOGIT) / typical
-    return stretch * bias + ABSTAIN_LOGIT, stretch * slope
+    return bias - float(np.log(odds)), slope
 
 
 def selection_examples(book: Book) -> list[Example]:

@@ -1,7 +1,11 @@
-"""Retrieval: dense, sentence and keyword search, fused into ranked passages with scores calibrated to 0-1."""
+"""Retrieval: dense, sentence and keyword search, fused into ranked passages with scores calibrated to 0-1.
+
+While the embedding model is unavailable, keywords alone are searched.
+"""
 
 from __future__ import annotations
 
+import logging
 import math
 import time
 from collections.abc import Sequence
@@ -9,11 +13,14 @@ from dataclasses import dataclass
 from itertools import accumulate
 from statistics import fmean
 
+from glossator.core.errors import EmbeddingModelUnavailable, EmbeddingRequestRejected
 from glossator.core.ports import Calibration, Embedder, VectorIndex, WordCounts
 from glossator.core.question import Question
 from glossator.core.text.words import WordFinder, adjacent_pairs, content_words
 from glossator.core.timing import stage
 from glossator.core.types import Chunk, Embedding, Hit, Passage, QueryEmbedding, RetrievalResult, RetrievedChunk
+
+_log = logging.getLogger(__name__)
 
 MIN_CANDIDATES = 100
 """Minimum number of candidates from each search."""
@@ -39,6 +46,12 @@ MAX_PHRASE_DISTANCE = 30
 
 FEATURES = ("dense", "sentence", "coverage", "unknown", "window", "length", "coverage*length", "phrases", "together")
 """Inputs of the relevance model; `features` defines them."""
+
+VECTOR_FEATURES = 2
+"""How many of them, the first, come from vectors."""
+
+KEYWORD_MODEL = (-6.6224, 4.2509, -1.0799, 0.0603, 2.3011, -0.2779, 0.6899, -0.3052)
+"""The relevance model without them (bias first), as bench/fit/keywords.py prints it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,19 +83,44 @@ def retrieve(
     """The best passages for a question."""
     text, top_k = shorten(question.text), question.top_k
     with stage("embedding"):
-        query = embedder.embed_query(text, embedding_seconds(question.deadline))
+        embedded = _embed(embedder, text, embedding_seconds(question.deadline))
     with stage("retrieval"):
         words = weigh_words(text, counts)
+        query = embedded.query if embedded else None
         hits = index.search(query, text, max(MIN_CANDIDATES, 2 * top_k), question.filters)
-        ranked = rank(index, query, words, hits, embedder.calibration, max(MIN_RESCORED, 2 * top_k))
+        if embedded:
+            limit = max(MIN_RESCORED, 2 * top_k)
+            ranked = rank(index, embedded.query, words, hits, embedded.calibration, limit)
+        else:
+            ranked = rank_by_keywords(hits)
         best = _distinct(index, ranked, max(top_k, RELEVANCE_PASSAGES))
-        model = embedder.calibration.book
-        levels = falling([logit(features(chunk, r.dense, r.sentence, words), model) for chunk, r in best])
+        levels = falling([_level(features(chunk, r.dense, r.sentence, words), embedded) for chunk, r in best])
         found = [
             RetrievedChunk(_passage(chunk, probability(level)), chunk)
             for (chunk, _), level in zip(best, levels, strict=True)
         ]
         return RetrievalResult(tuple(found[:top_k]), query, generation)
+
+
+@dataclass(frozen=True, slots=True)
+class _EmbeddedQuestion:
+    query: QueryEmbedding
+    calibration: Calibration
+
+
+def _embed(embedder: Embedder, text: str, seconds: float) -> _EmbeddedQuestion | None:
+    """The question's vectors and what their scores mean; None while the model is unavailable."""
+    try:
+        return _EmbeddedQuestion(embedder.embed_query(text, seconds), embedder.calibration)
+    except EmbeddingRequestRejected:
+        raise
+    except EmbeddingModelUnavailable as error:
+        _log.warning("only keywords are searched: %s", error)
+        return None
+
+
+def _level(values: Sequence[float], embedded: _EmbeddedQuestion | None) -> float:
+    return logit(values, embedded.calibration.book) if embedded else logit(values[VECTOR_FEATURES:], KEYWORD_MODEL)
 
 
 def embedding_seconds(deadline: float | None) -> float:
@@ -149,6 +187,12 @@ def rank(
         )
         for hit, sentence in zip(best, sentences, strict=True)
     ]
+    return sorted(ranked, key=lambda r: (-r.score, r.id))
+
+
+def rank_by_keywords(hits: Sequence[Hit]) -> list[RankedHit]:
+    """The hits of the keyword search; ties go to the earlier chunk."""
+    ranked = [RankedHit(hit.id, hit.sparse, 0.0, 0.0) for hit in hits if hit.sparse is not None]
     return sorted(ranked, key=lambda r: (-r.score, r.id))
 
 

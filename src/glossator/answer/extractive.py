@@ -96,7 +96,7 @@ def refers_to_text(question: str) -> bool:
 
 
 def choose_sentences(
-    weights: dict[str, float], query: Vector, chunks: Sequence[ScoredChunk], *, fragments: bool = False
+    weights: dict[str, float], query: Vector | None, chunks: Sequence[ScoredChunk], *, fragments: bool = False
 ) -> list[Quote]:
     """Two to five sentences, first the one that answers best; or `fragments`, if there is no sentence."""
     candidates = _candidates(weights, query, chunks, _is_sentence)
@@ -144,13 +144,13 @@ def _most_central(chunks: Sequence[ScoredChunk], is_quotable: Callable[[str], bo
 
 
 def _candidates(
-    weights: dict[str, float], query: Vector, chunks: Sequence[ScoredChunk], is_quotable: Callable[[str], bool]
+    weights: dict[str, float], query: Vector | None, chunks: Sequence[ScoredChunk], is_quotable: Callable[[str], bool]
 ) -> list[_Candidate]:
     finder = WordFinder(tuple(weights))
     seen: set[str] = set()
     found: list[_Candidate] = []
     for c, item in enumerate(chunks[:MAX_PASSAGES]):
-        similarities = item.vectors @ query
+        similarities = item.vectors @ query if query is not None else np.zeros(len(item.vectors))
         in_headings = {stem for _, stem in finder.find(item.chunk.context)}
         for s, span in enumerate(item.chunk.sentences):
             text = item.chunk.text[span.start : span.end]

@@ -13,7 +13,16 @@ from rich.style import Style
 from rich.table import Table
 from rich.text import Text
 
-from glossator.core.answers import UNAVAILABLE_NOTICE, Answer, CheckedDraft, Citation, Evidence, Status, Verdict
+from glossator.core.answers import (
+    KEYWORDS_NOTICE,
+    UNAVAILABLE_NOTICE,
+    Answer,
+    CheckedDraft,
+    Citation,
+    Evidence,
+    Status,
+    Verdict,
+)
 from glossator.core.book.sources import SourceSummary
 from glossator.core.errors import QuestionError
 from glossator.core.ports import Progress as ProgressCallback
@@ -165,7 +174,7 @@ def _show_server_hint(urls: Iterable[str]) -> None:
 def show_answer(answer: Answer, settings: Settings) -> None:
     """Print the sentences with citation numbers, then the citations."""
     if answer.degraded:
-        console.print(Text(UNAVAILABLE_NOTICE, style="yellow"))
+        console.print(Text(KEYWORDS_NOTICE if answer.keywords_only else UNAVAILABLE_NOTICE, style="yellow"))
     if answer.session_id and not answer.stored:
         console.print(Text("This answer was not stored.", style="yellow"))
     if answer.abstained:

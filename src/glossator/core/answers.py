@@ -8,6 +8,9 @@ from enum import StrEnum
 UNAVAILABLE_NOTICE = "AI summarization unavailable."
 """Shown when a language model should have written the answer but could not."""
 
+KEYWORDS_NOTICE = "Search by meaning is unavailable: only keywords were searched."
+"""Shown when the embedding model failed."""
+
 SNIPPET_LENGTH = 200
 """Characters of a passage shown as a preview."""
 
@@ -148,7 +151,9 @@ class Answer:
     stored: bool = False
     """Whether the answer was stored in its conversation."""
     degraded: bool = False
-    """Whether a language model failed, so that it did not write this answer or did not finish it."""
+    """Whether a model failed: a language model did not write or finish this answer, or only keywords were searched."""
+    keywords_only: bool = False
+    """Whether the embedding model failed, so that only keywords were searched."""
     cached: bool = field(default=False, compare=False)
     """Whether it came from the answer cache."""
 

@@ -49,7 +49,7 @@ class Embedder(Protocol):
 
     @property
     def calibration(self) -> Calibration:
-        """How this embedder's scores become relevance."""
+        """How this embedder's scores become relevance; a remote model may be unavailable when it is measured."""
 
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
         """The number of tokens of each text, as this model counts them."""
@@ -97,8 +97,8 @@ class Drafter(Protocol):
 class VectorIndex(Protocol):
     """A searchable, read-only set of chunks."""
 
-    def search(self, query: QueryEmbedding, question: str, limit: int, filters: Filters) -> list[Hit]:
-        """The best hits of the dense search and of the keyword search, together."""
+    def search(self, query: QueryEmbedding | None, question: str, limit: int, filters: Filters) -> list[Hit]:
+        """The best hits of the dense search, if there is a vector, and of the keyword search, together."""
 
     def chunks(self, ids: Sequence[int]) -> list[Chunk]:
         """Stored chunks, in the order of `ids`."""

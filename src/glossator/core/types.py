@@ -169,10 +169,10 @@ class RetrievedChunk:
 
 @dataclass(frozen=True, slots=True)
 class RetrievalResult:
-    """Search results, best first."""
+    """Search results, best first; `query` is None if the embedding model failed: then only keywords were searched."""
 
     chunks: tuple[RetrievedChunk, ...]
-    query: QueryEmbedding
+    query: QueryEmbedding | None
     generation: int
 
     @property

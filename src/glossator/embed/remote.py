@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future
 from functools import cached_property
 from itertools import accumulate
 from threading import Lock
@@ -16,7 +17,7 @@ from numpy.typing import NDArray
 from glossator.core.errors import EmbeddingModelUnavailable, EmbeddingRequestRejected
 from glossator.core.ports import Calibration, Progress
 from glossator.core.resilience.breaker import CircuitBreaker
-from glossator.core.resilience.deadline import call_within
+from glossator.core.resilience.deadline import call_within, start
 from glossator.core.types import Chunk, Embedding, QueryEmbedding
 from glossator.embed import calibration
 from glossator.embed.client import EmbeddingClient, InputType, RequestPolicy
@@ -34,6 +35,10 @@ BYTES_PER_TOKEN = 4
 """An estimate, used if no tokenizer is installed; docs/decisions/0010-remote-embedders.md gives its error."""
 
 
+CALIBRATION_SECONDS = 2.0
+"""How long a reader waits for the calibration of a model; it continues, and later readers have it."""
+
+
 class RemoteEmbedder:
     """Embeds through an HTTP API; the first request is sent when a result is needed.
 
@@ -48,7 +53,7 @@ class RemoteEmbedder:
         known = re.fullmatch(rf"{re.escape(self._identity)}:([0-9]+):{INPUT_VERSION}", indexed)
         self._dimension = int(known[1]) if known else 0
         self._assumed = bool(known)
-        self._calibration: Calibration | None = None
+        self._calibration: Future[Calibration] | None = None
         self._lock = Lock()
 
     @property
@@ -72,10 +77,14 @@ class RemoteEmbedder:
     @property
     def calibration(self) -> Calibration:
         """The built-in calibration, rescaled for this model; measured once per process."""
-        if self._calibration is None:
-            with self._lock:
-                self._calibration = self._calibration or self._calibrate()
-        return self._calibration
+        with self._lock:
+            if self._calibration is None or (self._calibration.done() and self._calibration.exception()):
+                self._calibration = start(self._calibrate)
+            measured = self._calibration
+        try:
+            return measured.result(CALIBRATION_SECONDS)
+        except TimeoutError:
+            raise self._client.unreachable("its calibration timed out") from None
 
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
         """Tokens of the built-in model, as servers report none; an estimate if its tokenizer is not installed."""

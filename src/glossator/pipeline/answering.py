@@ -120,6 +120,8 @@ async def _from_book(engine: Engine, book: Generation, question: Question, draft
             quotes = await _in_thread(extract, engine, standalone, found, book, _claims_replaced(draft))
         answer = _quoted_or_abstained(quotes, question, found.passages, draft)
         yield Delta.of(answer)
+    if found.query is None:
+        answer = replace(answer, degraded=True, keywords_only=True)
     receipt = receipt_for(engine, question, answer, passages, book.manifest, written_by)
     yield AnswerWithReceipt(receipt, tuple(passages))
 

@@ -48,7 +48,8 @@ def extract(
         ScoredChunk(f.chunk, v, f.passage.score, _blocks(f.chunk, book))
         for f, v in zip(found.chunks, vectors, strict=True)
     ]
-    quotes = choose_sentences(weigh_words(question, book.documents).weights, found.query.sentence, material)
+    query = found.query.sentence if found.query else None
+    quotes = choose_sentences(weigh_words(question, book.documents).weights, query, material)
     if not quotes:
         return None
     scores = {passage.chunk_id: passage.score for passage in found.passages}

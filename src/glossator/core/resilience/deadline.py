@@ -11,7 +11,12 @@ T = TypeVar("T")
 
 
 def call_within(seconds: float, call: Callable[[], T]) -> T:
-    """The result of a call, or TimeoutError; a call that takes longer is left behind in a thread of its own.
+    """The result of a call, or TimeoutError; a call that takes longer is left behind."""
+    return start(call).result(seconds)
+
+
+def start(call: Callable[[], T]) -> Future[T]:
+    """A call in a thread of its own.
 
     The threads of a pool are few, and the end of the process waits for them; this one does neither harm.
     """
@@ -24,4 +29,4 @@ def call_within(seconds: float, call: Callable[[], T]) -> T:
             result.set_exception(error)
 
     Thread(target=run, daemon=True).start()
-    return result.result(seconds)
+    return result

@@ -255,6 +255,7 @@ def stream_metadata(answer: Answer) -> dict[str, Any]:
         "receipt_id": answer.receipt_id,
         "stored": answer.stored,
         "degraded": answer.degraded,
+        "keywords_only": answer.keywords_only,
         "abstained": answer.abstained,
         "confidence": answer.confidence,
         "fallback_message": _fallback(answer),

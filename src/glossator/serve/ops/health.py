@@ -11,6 +11,7 @@ from http import HTTPStatus
 from typing import Any
 
 from glossator import pipeline
+from glossator.core.answers import KEYWORDS_NOTICE
 from glossator.core.errors import GlossatorError, LanguageModelUnavailable
 from glossator.core.question import Question
 from glossator.core.resilience.breaker import BreakerState
@@ -40,7 +41,7 @@ class ProbeResult:
 
     @property
     def degraded(self) -> bool:
-        """Whether it works, but one of several language models does not."""
+        """Whether it works, but one of several language models, or the embedding model, does not."""
         models: dict[str, str] = (self.details or {}).get("models", {})
         return any(state != BreakerState.CLOSED for state in models.values())
 
@@ -48,7 +49,9 @@ class ProbeResult:
     def error(self) -> str | None:
         if self.problem:
             return self.problem.message
-        return "Some of the language models are unavailable." if self.degraded else None
+        if not self.degraded:
+            return None
+        return KEYWORDS_NOTICE if self.name == "index" else "Some of the language models are unavailable."
 
 
 class HealthChecker:
@@ -114,7 +117,9 @@ class HealthChecker:
         if self._search is None or self._search.done():
             self._search = asyncio.create_task(pipeline.search(self._engine, Question("ready", top_k=1)))
             self._search.add_done_callback(lambda task: task.cancelled() or task.exception())
-        return {"generation": (await asyncio.shield(self._search)).generation}
+        found = await asyncio.shield(self._search)
+        details: dict[str, Any] = {"generation": found.generation}
+        return details if found.query else details | {"models": {"embedder": "unavailable"}}
 
     async def _records(self) -> dict[str, Any]:
         return {"revision": await self._engine.records.database.revision()}

@@ -89,20 +89,24 @@ class QdrantEdgeIndex:
         with _view(folder.resolve() / "shard") as view:
             self._shard = _translate_errors(lambda: qdrant.EdgeShard.load(view, _config(dimension)), opening=True)
 
-    def search(self, query: QueryEmbedding, question: str, limit: int, filters: Filters) -> list[Hit]:
+    def search(self, query: QueryEmbedding | None, question: str, limit: int, filters: Filters) -> list[Hit]:
         """The best by vector and the best by BM25, with their raw scores, ordered by id."""
         condition = _filter(filters)
         words = self._bm25.embed_query(question)
+        vectors = {DENSE: query.vector.tolist()} if query else {}
+        if words.indices:
+            vectors[WORDS] = words
         requests = [
             qdrant.QueryRequest(
                 limit=limit, query=qdrant.Query.Nearest(vector, using=name), filter=condition, with_payload=False
             )
-            for name, vector in ((DENSE, query.vector.tolist()), (WORDS, words))
-            if name == DENSE or words.indices
+            for name, vector in vectors.items()
         ]
+        if not requests:
+            return []
         found = _translate_errors(lambda: self._shard.query_batch(qdrant.QueryBatchRequest(requests)))
-        dense = {point.id: point.score for point in found[0]}
-        sparse = {point.id: point.score for point in found[1]} if len(found) > 1 else {}
+        scores = {name: {point.id: point.score for point in each} for name, each in zip(vectors, found, strict=True)}
+        dense, sparse = scores.get(DENSE, {}), scores.get(WORDS, {})
         return [Hit(i, dense.get(i), sparse.get(i)) for i in sorted({*dense, *sparse})]
 
     def chunks(self, ids: Sequence[int]) -> list[Chunk]:

@@ -23,7 +23,7 @@ export function turnNodes(turn, chat) {
 		state === "waiting" && bar(t("waiting"), create("button", { onclick: () => chat.cancel(turn) }, t("cancel"))),
 		state === "asked" && !text && note(t("thinking")),
 		text && create("span.visually-hidden", {}, `${t("book")}: `),
-		details.degraded && create("p.label", { part: "degraded" }, t("degraded")),
+		details.degraded && create("p.label", { part: "degraded" }, t(details.keywords_only ? "keywordsOnly" : "degraded")),
 		fromSelection && create("p.label", {}, t(notInSelection ? "notInSelection" : "fromSelection")),
 		notInSelection
 			? bar(create("button", { onclick: () => chat.ask(question) }, t("wholeBook")))
