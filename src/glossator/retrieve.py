@@ -16,6 +16,7 @@ from statistics import fmean
 from glossator.core.errors import EmbeddingModelUnavailable, EmbeddingRequestRejected
 from glossator.core.ports import Calibration, Embedder, VectorIndex, WordCounts
 from glossator.core.question import Question
+from glossator.core.resilience.deadline import call_within
 from glossator.core.text.words import WordFinder, adjacent_pairs, content_words
 from glossator.core.timing import stage
 from glossator.core.types import Chunk, Embedding, Hit, Passage, QueryEmbedding, RetrievalResult, RetrievedChunk
@@ -111,11 +112,12 @@ class _EmbeddedQuestion:
 def _embed(embedder: Embedder, text: str, seconds: float) -> _EmbeddedQuestion | None:
     """The question's vectors and what their scores mean; None while the model is unavailable."""
     try:
-        return _EmbeddedQuestion(embedder.embed_query(text, seconds), embedder.calibration)
+        query = embedder.embed_query(text, seconds)
+        return _EmbeddedQuestion(query, call_within(seconds, lambda: embedder.calibration))
     except EmbeddingRequestRejected:
         raise
-    except EmbeddingModelUnavailable as error:
-        _log.warning("only keywords are searched: %s", error)
+    except (EmbeddingModelUnavailable, TimeoutError) as error:
+        _log.warning("only keywords are searched: %s", str(error) or "the calibration of the embedding model timed out")
         return None
 
 

@@ -35,7 +35,7 @@ BYTES_PER_TOKEN = 4
 """An estimate, used if no tokenizer is installed; docs/decisions/0010-remote-embedders.md gives its error."""
 
 
-CALIBRATION_SECONDS = 2.0
+CALIBRATION_SECONDS = 10.0
 """How long a reader waits for the calibration of a model; it continues, and later readers have it."""
 
 
