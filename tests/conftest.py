@@ -10,8 +10,9 @@ from hypothesis import settings
 
 import glossator
 from commands import quick_folder
-from data_dirs import copy_data, ingest_sample_book
+from data_dirs import copy_data, ingest_with_kept_embeddings
 from glossator.facade import Book
+from paths import BOOK
 from postgres import Postgres, running_postgres
 
 pytest_plugins = ["browser", "tides"]
@@ -37,7 +38,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def sample_data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A data directory with the sample book; treat it as read-only."""
     data = tmp_path_factory.mktemp("sample") / "data"
-    ingest_sample_book(data, "http://127.0.0.1:8000/book")
+    ingest_with_kept_embeddings(data, BOOK, "http://127.0.0.1:8000/book")
     return data
 
 

@@ -174,6 +174,7 @@ def test_invalid_question_fails_with_one_line(
     assert result.failed_with(2, problem, remedy.format(command=command)), result
 
 
+@pytest.mark.slow
 def test_question_that_is_not_utf_8_fails_with_one_line(indexed: Path) -> None:
     result = run_in_subprocess("ask", b"caf\xe9 tides?", "--data-dir", indexed)
     assert result.failed_with(2, "question"), result

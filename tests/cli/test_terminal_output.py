@@ -84,6 +84,7 @@ def test_lines_are_not_wrapped_in_a_pipe(data: Path) -> None:
     assert "works" in row
 
 
+@pytest.mark.slow
 def test_lines_are_wrapped_on_a_terminal(data: Path) -> None:
     output = output_on_a_terminal([*COMMAND, "ask", "What is the harbour wall built from?", "--data-dir", str(data)])
     assert "granite" in output
@@ -106,6 +107,7 @@ def output_on_a_terminal(command: list[str]) -> str:
     return output.decode()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("workers", [1, 2])
 def test_port_in_use_is_one_line(workers: int) -> None:
     with quick_folder() as folder, socket.socket() as taken:
@@ -122,6 +124,7 @@ def test_port_in_use_is_one_line(workers: int) -> None:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("host", "reason"), [("203.0.113.7", "listen"), ("no-such-host.invalid", "resolve")])
 def test_invalid_address_is_one_line(host: str, reason: str) -> None:
     with quick_folder() as folder:

@@ -158,6 +158,7 @@ def test_long_text_is_refused_with_the_limit(folder: Path) -> None:
     assert verify(folder, "a " * 40_000).failed_with(2, "80,000 characters", "64,000")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", ["1." * 3000, "a " * 30_000, "The motor is blue. " * 3000])
 def test_repeated_claims_are_searched_for_once(folder: Path, text: str, monkeypatch: pytest.MonkeyPatch) -> None:
     searches: list[str] = []

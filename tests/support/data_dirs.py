@@ -15,7 +15,7 @@ import glossator
 from commands import quick_folder
 from glossator import embed
 from glossator.verification.version import hash_files
-from paths import BOOK, ROOT
+from paths import ROOT
 
 _folders = ExitStack()
 atexit.register(_folders.close)
@@ -49,9 +49,9 @@ def _ingested(pages: tuple[tuple[str, str], ...], base_url: str) -> Path:
     return folder / "data"
 
 
-def ingest_sample_book(data: Path, base_url: str) -> None:
-    """Ingest the sample book. Embedding it takes half a minute: one process does it, and keeps the result."""
-    kept = ROOT / "build" / f"sample-book-{hash_files([Path(embed.__file__).parent])}.sqlite"
+def ingest_with_kept_embeddings(data: Path, source: Path, base_url: str) -> None:
+    """Ingest a book. Embedding the sample book takes half a minute: one process does it, and keeps the result."""
+    kept = ROOT / "build" / f"test-embeddings-{hash_files([Path(embed.__file__).parent])}.sqlite"
     kept.parent.mkdir(exist_ok=True)
     embeddings = data / "cache" / "embeddings.sqlite"
     embeddings.parent.mkdir(parents=True)
@@ -60,7 +60,7 @@ def ingest_sample_book(data: Path, base_url: str) -> None:
         if kept.exists():
             shutil.copy(kept, embeddings)
         with glossator.open(data) as book:
-            report = book.ingest(BOOK, base_url=base_url)
+            report = book.ingest(source, base_url=base_url)
         if report.embeddings.made:
             shutil.copy(embeddings, kept.with_suffix(".new"))
             kept.with_suffix(".new").replace(kept)

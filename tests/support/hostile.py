@@ -12,9 +12,9 @@ from playwright.sync_api import Page
 
 import browser
 import doors
-import glossator
 from browser import OpenPage, Site
 from commands import quick_folder
+from data_dirs import ingest_with_kept_embeddings
 from doors import PAGES
 from glossator.core.text.formulas import MATH_ATTRIBUTES, MATH_TAGS
 
@@ -177,8 +177,7 @@ def serving_book(pages: dict[str, str], **settings: Any) -> Iterator[str]:
             path = folder / "book" / name
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text, "utf-8", errors="replace")
-        with glossator.open(folder / "data") as book:
-            book.ingest(folder / "book", base_url=f"{browser.url_of(on)}/book")
+        ingest_with_kept_embeddings(folder / "data", folder / "book", f"{browser.url_of(on)}/book")
         with browser.serving(folder / "data", on, **settings) as server_url:
             yield server_url
 

@@ -29,9 +29,21 @@ from paths import BOOK
 Body = dict[str, Any]
 OpenPage = Callable[..., Page]
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-CHROMIUM_FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-site-isolation-trials"]
-"""Without site isolation, no spare process is started for every page."""
-TIMEOUT_MS = 15_000
+DISABLED_FEATURES = """
+    WebUIOmniboxPopup WebUIOmniboxAimPopup
+    AvoidUnnecessaryBeforeUnloadCheckSync DestroyProfileOnBrowserClose HttpsUpgrades HttpsFirstBalancedModeAutoEnable
+    LensOverlay MediaRouter PaintHolding ThirdPartyStoragePartitioning AvoidCorsURLLoaderRestartOnRedirect
+    OptimizationHints NetworkTimeServiceQuerying AimEnabled PreconnectToSearch
+""".split()
+"""The pages behind the address bar, which cost as much time as a test's own page, and what Playwright itself disables:
+Chromium obeys only the last list."""
+CHROMIUM_FLAGS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-site-isolation-trials",  # with site isolation, a spare process is started for every page
+    f"--disable-features={','.join(DISABLED_FEATURES)}",
+]
+TIMEOUT_MS = 30_000
 """For everything that a test waits for, on a busy machine too."""
 DESKTOP, PHONE = {"width": 1280, "height": 800}, {"width": 390, "height": 844}
 GLOSSARY, BALANCE = "/book/glossary", "/book/motion/balance"
