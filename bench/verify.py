@@ -41,6 +41,9 @@ REWRITES = frozenset(
         "split",
     }
 )
+WRITTEN_BOOKS = ("astronomy", "curl", "fastapi", "vagov")
+"""Books of training/data on which nothing is fitted."""
+
 COVERED = 0.8
 """Minimum share of content words for a claim to be supported, in the baselines."""
 
@@ -99,14 +102,14 @@ def report_gate(claims: Sequence[sets.LabelledClaim], rows: Sequence[Rows]) -> N
     print(f"pass the strict gate (score at least {SHOWN}): {shares}")
 
 
-def report_plain_pairs(claims: Sequence[sets.LabelledClaim], rows: Sequence[Rows]) -> None:
-    """Print the share of plain true and false sentences that the strict gate shows, by kind and in total."""
+def report_shown(title: str, claims: Sequence[sets.LabelledClaim], rows: Sequence[Rows]) -> None:
+    """Print the share of true and false sentences that the strict gate shows, by kind and in total."""
     shown: dict[tuple[bool, str], list[bool]] = defaultdict(list)
     for claim, row in zip(claims, rows, strict=True):
         passes = bool(row) and all(max(score(window) for window in windows) >= SHOWN for windows in row)
         for kind in (claim.kind, "all"):
             shown[claim.supported, kind].append(passes)
-    print("\n| plain pairs, the seen half | pairs | shown by the strict gate |\n|---|---|---|")
+    print(f"\n| {title} | claims | shown by the strict gate |\n|---|---|---|")
     for (supported, kind), found in sorted(shown.items()):
         print(f"| {'true' if supported else 'false'}, {kind} | {len(found)} | {statistics.mean(found):.1%} |")
 
@@ -159,7 +162,9 @@ def main() -> None:
         "four languages, the half not fitted to", spoken, sets.features("languages-test", spoken, verifier), kinds
     )
     pairs = sets.plain_pairs("plain_pairs_seen")
-    report_plain_pairs(pairs, sets.features("plain-pairs", pairs, verifier))
+    report_shown("plain pairs, the seen half", pairs, sets.features("plain-pairs", pairs, verifier))
+    paraphrases = sets.written(WRITTEN_BOOKS)
+    report_shown("written by language models, four books", paraphrases, sets.features("written", paraphrases, verifier))
     print("\n| balanced accuracy | claims | " + " | ".join(JUDGES) + " |\n|---|---|---|---|---|")
     for name, claims in (("wice", sets.wice()), ("begin", sets.begin()), ("summedits", sets.summedits(400))):
         report_balanced_accuracy(name, claims, sets.features(name, claims, verifier))

@@ -29,14 +29,8 @@ from lib.common import ROOT, logistic
 TARGET = ROOT / "src" / "glossator" / "verification" / "weights.json"
 Features = dict[str, float]
 RIDGE, ROUNDS, FOLDS = 5.0, 3, 4
-SET_WEIGHTS = {"rust": 2500, "docusaurus": 700, "languages": 1200, "wice": 1000, "begin": 3000, "written": 4000}
+SET_WEIGHTS = {"rust": 2500, "docusaurus": 700, "languages": 1200, "wice": 1000, "begin": 3000}
 """The total weight of each set, whatever its size."""
-
-NATURAL = ("wice", "begin", "written")
-"""Sets in which supported and unsupported claims count the same."""
-
-WRITTEN = ("django", "kubernetes", "business", "handbook", "nutrition", "far", "sherlock", "mdn", "factbook", "espidf")
-"""Books of training/data whose claims are fitted; others are for measuring."""
 
 EXCLUDED_KIND = "recombined"
 """Measured but not fitted: it would count against claims that draw on several sentences, as those of WiCE do."""
@@ -106,13 +100,12 @@ def examples(verifier: Verifier) -> list[WeightedClaim]:
         "languages": sets.by_hand("claims_languages", "dev"),
         "wice": sets.wice(),
         "begin": sets.begin(),
-        "written": sets.written(WRITTEN),
     }
     for name, claims in claims_of_set.items():
         rows = sets.features(name, claims, verifier)
-        kinds = [(c.supported, c.kind if name not in NATURAL else "") for c in claims]
+        kinds = [(c.supported, c.kind if name not in ("wice", "begin") else "") for c in claims]
         counts, of_label = Counter(kinds), Counter(label for label, _ in set(kinds))
-        false = 0.5 if name in NATURAL else FALSE_SHARE
+        false = 0.5 if name in ("wice", "begin") else FALSE_SHARE
         for claim, row, kind in zip(claims, rows, kinds, strict=True):
             share = (1 - false if claim.supported else false) / of_label[kind[0]] / counts[kind]
             share *= KIND_WEIGHTS.get(claim.kind, 1.0)
