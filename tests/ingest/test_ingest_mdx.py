@@ -144,6 +144,7 @@ def test_partial_outside_the_source_is_not_read(tmp_path: Path) -> None:
     assert read_page(tmp_path / "book", text).text == "Text."
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "mark",
     [*"{`<$[(*_~>#|!", "<A ", "<A {", '<A b="', "{/*", "<!--", "{`", '{"', "$a", "```\n", "import {\n", "![", "<div>"],

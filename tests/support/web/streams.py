@@ -51,6 +51,14 @@ NO_LIMITS = StreamLimits(
     max_orphaned=ALL,
 )
 """No stream is cancelled because the machine is busy."""
+PATIENT_SETTINGS: dict[str, Any] = {
+    "verify_models": False,
+    "cache_answers": 0,
+    "answer_seconds": LONG_SECONDS,
+    "query_seconds": LONG_SECONDS,
+    "request_seconds": LONG_SECONDS,
+}
+"""Every answer is made anew, and none is cut short because the machine is busy."""
 REQUEST_METADATA = frozenset(
     "query_time_ms request_id response_time_ms embedding_time_ms retrieval_time_ms generation_time_ms timestamp"
     " conversation_id".split()
@@ -303,14 +311,7 @@ async def eventually(condition: Callable[[], object]) -> None:
 @asynccontextmanager
 async def stream_server(folder: Path, policy: RetryPolicy = NO_TIMEOUTS, **values: Any) -> AsyncIterator[StreamServer]:
     """A server from start to shutdown, which gives nothing up because the machine is busy."""
-    defaults = {
-        "verify_models": False,
-        "cache_answers": 0,
-        "answer_seconds": LONG_SECONDS,
-        "query_seconds": LONG_SECONDS,
-        "request_seconds": LONG_SECONDS,
-    }
-    settings = load_settings(data_dir=folder, **(defaults | values))
+    settings = load_settings(data_dir=folder, **(PATIENT_SETTINGS | values))
     engine, streams = wire(settings, policy), Streams(NO_LIMITS)
     app = create_app(settings, engine, streams=streams)
     transport = httpx.ASGITransport(app, raise_app_exceptions=False)
