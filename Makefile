@@ -61,8 +61,9 @@ bench: $(VENV)/.dev
 	@$(BIN)/python bench/run.py $(ONLY)
 
 torture: $(VENV)/.dev
-	@GLOSSATOR_KILLS=40 GLOSSATOR_DISCONNECTS=500 $(BIN)/pytest -q -s tests/store/index/test_kill.py \
-		tests/store/records/test_records_faults.py tests/serve/streams/test_server_disconnects.py
+	@GLOSSATOR_KILLS=40 GLOSSATOR_DISCONNECTS=500 GLOSSATOR_WAYS_TO_ASK=5 $(BIN)/pytest -q -s \
+		tests/store/index/test_kill.py tests/store/records/test_records_faults.py \
+		tests/serve/streams/test_server_disconnects.py tests/answer/test_agent_real.py
 
 train: $(VENV)/.train
 	@cd training && ../$(BIN)/python -m reader.mutate && ../$(BIN)/python -m reader.train $(RUN)

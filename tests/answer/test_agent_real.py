@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
+import os
 import re
 from collections.abc import AsyncIterator, Iterator
 from contextlib import aclosing, asynccontextmanager
@@ -40,8 +41,14 @@ FACTS = {
 WAYS = (
     "What is known of {}?",
     "Explain {} to a child.",
+    "When and why do {} matter?",
+    "Tell me about {}.",
+    "List facts of {}.",
 )
-QUESTIONS = [(topic, way.format(topic.lower())) for topic in FACTS for way in WAYS]
+WAYS_ASKED = int(os.environ.get("GLOSSATOR_WAYS_TO_ASK", "2"))
+"""All of them in `make torture`: fifty answers of the model take two minutes."""
+
+QUESTIONS = [(topic, way.format(topic.lower())) for topic in FACTS for way in WAYS[:WAYS_ASKED]]
 
 
 @pytest.fixture(scope="module")
@@ -88,7 +95,7 @@ def check(answer: Answer, source: str) -> None:
         assert set(re.findall(r"\d+", sentence.text)) <= set(re.findall(r"\d+", source)), sentence.text
 
 
-async def test_twenty_nonsense_answers_show_no_unsupported_sentence(data: Path, url: str) -> None:
+async def test_nonsense_answers_show_no_unsupported_sentence(data: Path, url: str) -> None:
     withheld = 0
     async with opened(data, url) as engine:
         limit = asyncio.Semaphore(2)
@@ -103,8 +110,8 @@ async def test_twenty_nonsense_answers_show_no_unsupported_sentence(data: Path, 
     for (_, selection), answer in zip(asked, answers, strict=True):
         check(answer, selection)
         withheld += len(answer.unsupported_claims)
-    assert len(answers) == 20
-    assert withheld >= 10
+    assert len(answers) == len(FACTS) * WAYS_ASKED >= 20
+    assert withheld >= len(answers) / 2
 
 
 async def test_an_answer_from_the_whole_book_is_streamed(data: Path, url: str) -> None:
