@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from glossator.core.types import BlockKind
-from glossator.ingest.formats.html import ExtractedPage, extract
+from glossator.ingest.formats.html import CHARACTERS_PER_ELEMENT, MAX_ELEMENTS, ExtractedPage, extract
 from glossator.ingest.read import read_source
 
 
@@ -218,3 +218,23 @@ def test_generated_pages_are_skipped(tmp_path: Path) -> None:
         "https://x.org/b/guide.html",
         "https://x.org/b/index.html",
     ]
+
+
+def test_excess_of_elements_is_plain_text_with_a_note(tmp_path: Path) -> None:
+    kept = MAX_ELEMENTS + len("<p>word") * 2 * MAX_ELEMENTS // CHARACTERS_PER_ELEMENT
+    (tmp_path / "page.html").write_text("<p>word" * (2 * MAX_ELEMENTS), "utf-8")
+    contents = read_source(str(tmp_path), "", 10_000_000)
+    (document,) = contents.documents
+    assert document.text.split() == ["word"] * (2 * MAX_ELEMENTS)
+    assert abs(len(document.blocks) - kept) <= 1
+    assert "too many elements" in contents.notes[0].note
+
+
+@pytest.mark.parametrize(
+    "hidden", ["<script>secret</script>", "<i hidden>secret</i>", "<div style='display: none'>secret</div>"]
+)
+def test_excess_of_elements_shows_nothing_hidden(hidden: str, tmp_path: Path) -> None:
+    (tmp_path / "page.html").write_text("<p>a" * (3 * MAX_ELEMENTS) + f"{hidden} after", "utf-8")
+    text = read_source(str(tmp_path), "", 10_000_000).documents[0].text
+    assert "secret" not in text
+    assert text.endswith("after")

@@ -25,7 +25,7 @@ from glossator.ingest.layouts import find_layout, plain
 from glossator.ingest.layouts.page import HTML_SUFFIXES, MARKDOWN_SUFFIXES, READABLE_SUFFIXES, SiteLayout, SourcePage
 from glossator.ingest.references import SourceImages, SourceReferences
 
-READER_VERSION = 6
+READER_VERSION = 7
 """Part of the content hash; increased when the same file would give different text, so that it is indexed again."""
 
 _FRONT_PAGES = frozenset({"index.md", "readme.md", "index.mdx", "readme.mdx", "index.html"})
@@ -180,7 +180,7 @@ def _extract(text: str, page: SourcePage, layout: SiteLayout) -> ExtractedPage:
         html = to_html(expand(body, page.path, includes), dialect_of(layout.name, layout.extensions), notes)
     extracted = extract(f"<main>{html}</main>")
     title = scalar(front.get("title")) or extracted.title
-    return replace(extracted, title=title, notes=tuple(filter(None, (*notes, includes.note()))))
+    return replace(extracted, title=title, notes=tuple(filter(None, (*notes, *extracted.notes, includes.note()))))
 
 
 def _is_mdx(suffix: str, front: dict[str, Any], layout: SiteLayout) -> bool:

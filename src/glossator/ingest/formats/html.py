@@ -10,6 +10,7 @@ from selectolax.lexbor import LexborHTMLParser, LexborNode
 from glossator.core.types import Block, BlockKind
 from glossator.ingest.formats.markup import page_markup
 from glossator.ingest.formats.nodes import (
+    HIDDEN_CLASSES,
     HIDDEN_TAGS,
     INVISIBLE,
     SPACE,
@@ -28,6 +29,10 @@ MAX_WALK_DEPTH = 150
 MAX_TAG_NESTING = 500
 """Deeper tags are dropped before parsing: parsing time can grow with the square of the nesting."""
 
+MAX_ELEMENTS, CHARACTERS_PER_ELEMENT = 15_000, 30
+"""Of a page with more elements than the first number and one for this many characters, the rest is read as plain text:
+reading takes its time for each element, however small."""
+
 MAX_HEADING_CHARACTERS = 200
 """A longer "heading" is a paragraph that happens to be followed by a line of dashes."""
 
@@ -45,6 +50,7 @@ _FLAT_TAGS = frozenset(
     """.split()
 )
 _TAG = re.compile(r"<(/?)([a-zA-Z][^\s/<>]*)[^<>]*>")
+_MAY_HIDE = re.compile("|".join(("hidden", "display", *sorted(HIDDEN_CLASSES))), re.IGNORECASE)
 _HEADING_LEVELS = {f"h{level}": level for level in range(1, 7)}
 _MAIN_SELECTORS = ("main article", "article", "main", "[role=main]", "div.body", "div.document", "#content", "body")
 _CODE_TABLE_CLASSES = frozenset({"highlighttable", "rouge-table", "codehilitetable"})
@@ -67,7 +73,8 @@ class ExtractedPage:
 
 def extract(html: str) -> ExtractedPage:
     """Read the main content of a page."""
-    tree = LexborHTMLParser(_drop_deep_tags(html))
+    notes: list[str] = []
+    tree = LexborHTMLParser(_drop_excess_tags(html, notes))
     if tree.css_first("script[type^='math/tex']") is not None:  # the formulas are in the page twice
         _remove(tree, _RENDERED_MATH)
     root = next((found[0] for selector in _MAIN_SELECTORS if len(found := tree.css(selector)) == 1), None)
@@ -77,21 +84,29 @@ def extract(html: str) -> ExtractedPage:
         writer.flush()
     text = "".join(writer.parts)
     title = _title(tree, text, writer.blocks)
-    return ExtractedPage(title, text, tuple(writer.blocks), page_markup(tree, root) if root is not None else "")
+    markup = page_markup(tree, root) if root is not None else ""
+    return ExtractedPage(title, text, tuple(writer.blocks), markup, tuple(notes))
 
 
-def _drop_deep_tags(html: str) -> str:
-    """The page without tags that are nested too deep."""
-    depth = 0
+def _drop_excess_tags(html: str, notes: list[str]) -> str:
+    """The page without tags that are nested too deep, and without elements that are too many."""
+    depth = elements = 0
+    limit = MAX_ELEMENTS + len(html) // CHARACTERS_PER_ELEMENT
 
-    def limit_depth(tag: re.Match[str]) -> str:
-        nonlocal depth
+    def keep_or_drop(tag: re.Match[str]) -> str:
+        nonlocal depth, elements
+        elements += not tag[1]
+        if elements > limit and not tag[1] and tag[2].lower() not in HIDDEN_TAGS and not _MAY_HIDE.search(tag[0]):
+            return " "
         if tag[2].lower() in _FLAT_TAGS or tag[0].endswith("/>"):
             return tag[0]
         before, depth = depth, max(0, depth + (-1 if tag[1] else 1))
         return tag[0] if max(before, depth) <= MAX_TAG_NESTING else " "
 
-    return _TAG.sub(limit_depth, html) if html.count("<") > MAX_TAG_NESTING else html
+    kept = _TAG.sub(keep_or_drop, html) if html.count("<") > MAX_TAG_NESTING else html
+    if elements > limit:
+        notes.append(f"it has too many elements; from number {limit + 1:,} on they are plain text.")
+    return kept
 
 
 def _title(tree: LexborHTMLParser, text: str, blocks: list[Block]) -> str:

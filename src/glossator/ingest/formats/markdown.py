@@ -33,7 +33,7 @@ MAX_FRONT_MATTER_CHARACTERS = 100_000
 MAX_PARAGRAPH_CHARACTERS, MAX_PARAGRAPH_BRACKETS = 20_000, 1_000
 """A paragraph beyond these limits is read as plain text: parsing time grows with the square of its brackets."""
 
-MAX_LINES, CHARACTERS_PER_LINE = 4_000, 40
+MAX_LINES, CHARACTERS_PER_LINE = 4_000, 100
 """Of a page with more lines than the first number and one for this many characters, the rest is read as plain text:
 parsing takes its time for each line, however short."""
 
