@@ -1,4 +1,4 @@
-"""`make run`: it adds the sample book to an empty index, updates it, and leaves the user's own books alone."""
+"""The Makefile: `make run` adds the sample book to an empty index, and leaves the user's own books alone."""
 
 from __future__ import annotations
 
@@ -59,3 +59,12 @@ def test_sample_book_is_not_mixed_into_other_books(commands: Path) -> None:
     called, out = make_run(commands, [Path("/home/reader/mydocs"), Path("/home/reader/book")])
     assert called == [SERVE]
     assert "The index has other books, so the sample book is not added" in out
+
+
+def test_programs_write_bytecode_where_the_environment_forbids_it() -> None:
+    rule = 'show: ; @echo "[$$PYTHONDONTWRITEBYTECODE]"'
+    environment = os.environ | {"PYTHONDONTWRITEBYTECODE": "1"}
+    done = subprocess.run(
+        ["make", "--eval", rule, "show"], cwd=ROOT, env=environment, capture_output=True, text=True, check=True
+    )
+    assert "[]" in done.stdout
