@@ -51,6 +51,9 @@ def page(contents: SourceContents, name: str = "page.md") -> Document:
         (":::warning[Careful]\n\nHot.\n\n:::\n\nAfter.", ADMONITION + '\n<p dir="auto">After.'),
         ("/// warning | Careful\n\nHot.\n\n///\n\nAfter.", ADMONITION + '\n<p dir="auto">After.'),
         ("> [!WARNING]\n> Hot.", '<blockquote class="admonition warning"'),
+        ('=== "Linux"\n\n    Text.', '<p class="admonition-title" dir="auto">Linux</p>'),
+        ("/// details | More\n\nText.\n\n///", '<p class="admonition-title" dir="auto">More</p>'),
+        ("> کتاب کا اقتباس", "<blockquote>"),
         ("<details><summary>More</summary>\n\nText.\n\n</details>", "<summary"),
     ],
 )

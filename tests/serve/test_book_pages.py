@@ -8,6 +8,9 @@ import httpx
 import pytest
 
 import tides_book
+from glossator.core.types import Block, BlockKind, Document
+from glossator.serve.site.book import ServedBook
+from glossator.serve.site.pages import book_page
 from tides_book import HOSTILE, MOON, SCRIPTS
 
 pytestmark = pytest.mark.slow
@@ -72,3 +75,17 @@ async def test_too_long_question_is_rejected_on_the_page(client: httpx.AsyncClie
     assert response.status_code == 400
     assert response.headers["content-type"].startswith("text/html")
     assert "The limit is 32,000" in response.text
+
+
+@pytest.mark.parametrize(
+    ("text", "direction"),
+    [
+        ("The pump runs.", "ltr"),
+        ("معکوس حرکیات زاویے معلوم کرتی", "rtl"),
+        ("معکوس حرکیات زاویے معلوم کرتی `arm.stop()` 40", "rtl"),
+        ("The Urdu word for book is کتاب.", "ltr"),
+    ],
+)
+async def test_page_has_the_direction_of_most_of_its_words(text: str, direction: str) -> None:
+    document = Document("a.md", "/book/a", "A", ("A",), text, (Block(BlockKind.PARAGRAPH, 0, len(text)),), "")
+    assert f'<article dir="{direction}">' in book_page(document, ServedBook("Book", (), ()))

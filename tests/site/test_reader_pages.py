@@ -58,6 +58,18 @@ def test_book_page_has_anchors_neighbours_and_current_entry(page: Page) -> None:
     page.wait_for_url(f"**{BALANCE}")
 
 
+@pytest.mark.parametrize("language", ["en", "ur"])
+def test_page_makes_room_for_the_chat_on_its_side(open_page: OpenPage, language: str) -> None:
+    page = open_page(viewport={"width": 1300, "height": 800})
+    page.goto(BALANCE)
+    page.evaluate(f"document.querySelector('glossator-chat').lang = '{language}'")
+    page.locator(".launcher").click()
+    chat, article = page.locator(".panel").bounding_box(), page.locator("article").bounding_box()
+    assert chat
+    assert article
+    assert chat["x"] >= article["x"] + article["width"] or chat["x"] + chat["width"] <= article["x"]
+
+
 def test_reader_without_scripts_gets_an_answer(open_page: OpenPage) -> None:
     page = open_page(java_script_enabled=False)
     page.goto("/")

@@ -59,7 +59,7 @@ _CLASSES = {
     "p": {"admonition-title"},
     "span": {"math", "task", "admonition-title"},
 }
-_AUTO_DIRECTION = "p h1 h2 h3 h4 h5 h6 li dt dd td th caption figcaption summary blockquote".split()
+_AUTO_DIRECTION = "p h1 h2 h3 h4 h5 h6 li dt dd td th caption figcaption summary".split()
 _FORCED_ATTRIBUTES = {tag: {"dir": "auto"} for tag in _AUTO_DIRECTION} | {
     "pre": {"dir": "ltr", "tabindex": "0"},
     "img": {"loading": "lazy"},

@@ -78,7 +78,7 @@ def _indented_block(state: StateBlock, start: int, end: int, silent: bool) -> bo
     while body_end < end and (state.isEmpty(body_end) or state.sCount[body_end] >= indent):
         body_end += 1
     state.push("container_open", "div", 1).attrSet("class", _classes(opening["type"] or ""))
-    _push_paragraph(state, opening["title"] or opening["tab"] or "", start, is_title=opening["tab"] is None)
+    _push_title(state, opening["title"] or opening["tab"] or "", start)
     outside = state.parentType, state.lineMax, state.blkIndent
     state.parentType, state.lineMax, state.blkIndent = "container", body_end, indent
     state.md.block.tokenize(state, start + 1, body_end)
@@ -110,27 +110,25 @@ def _label(state: StateBlock, start: int, end: int, silent: bool) -> bool:
     if not opening or silent:
         return bool(opening)
     state.line = _options_end(state, start, end) if opening["options"] else start + 1
-    is_title = _open_or_close(state, line)
+    _open_or_close(state, line)
     title = opening["label"] or ("" if opening["options"] == "html" else opening["title"] or "")
-    _push_paragraph(state, title, start, is_title=is_title)
+    _push_title(state, title, start)
     return True
 
 
-def _open_or_close(state: StateBlock, line: str) -> bool:
-    """Mark the beginning or the end of an admonition, as HTML, which may stay unclosed; tells whether one begins."""
+def _open_or_close(state: StateBlock, line: str) -> None:
+    """Mark the beginning or the end of an admonition, as HTML, which may stay unclosed."""
     kind = _KIND.match(line)
     if line.startswith("["):
         state.tokens[-1].attrSet("class", _classes(kind["kind"] if kind else ""))
-        return True
+        return
     open_levels: list[int] = state.env.setdefault(_OPEN_ADMONITIONS, [])
     if kind and kind["kind"].lower() in ADMONITION_KINDS:
         open_levels.append(state.level)
         state.push("html_block", "", 0).content = f'<div class="{_classes(kind["kind"])}">\n'
-        return True
-    if not line.strip(":/ \t") and open_levels and open_levels[-1] == state.level:
+    elif not line.strip(":/ \t") and open_levels and open_levels[-1] == state.level:
         open_levels.pop()
         state.push("html_block", "", 0).content = "</div>\n"
-    return False
 
 
 def _classes(kind: str) -> str:
@@ -157,13 +155,13 @@ def _markdown_tag(state: StateBlock, start: int, _end: int, silent: bool) -> boo
     return True
 
 
-def _push_paragraph(state: StateBlock, text: str, line: int, *, is_title: bool) -> None:
+def _push_title(state: StateBlock, text: str, line: int) -> None:
+    """The title of a block, or the label of a tab."""
     if not text.strip():
         return
     opening = state.push("paragraph_open", "p", 1)
     opening.map = [line, line + 1]
-    if is_title:
-        opening.attrSet("class", "admonition-title")
+    opening.attrSet("class", "admonition-title")
     inline = state.push("inline", "", 0)
     inline.content, inline.map, inline.children = text.strip(), [line, line + 1], []
     state.push("paragraph_close", "p", -1)
@@ -184,7 +182,7 @@ def _with_admonitions(state: StateCore, tokens: list[Token], nesting: int) -> It
         title = _ADMONISH_TITLE.search(token.info)
         body = StateBlock(token.content, state.md, state.env, [])
         body.push("container_open", "div", 1).attrSet("class", _classes(opening["kind"] or "note"))
-        _push_paragraph(body, title[1] if title else "", 0, is_title=True)
+        _push_title(body, title[1] if title else "", 0)
         state.md.block.tokenize(body, body.line, body.lineMax)
         body.push("container_close", "div", -1)
         yield from _with_admonitions(state, body.tokens, nesting + 1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
@@ -33,6 +34,8 @@ _INTRODUCTION = (
 _PAGE_CONTENTS_LEVELS = (2, 3)
 _MIN_PAGE_CONTENTS = 3
 """A page with fewer headings needs no contents of its own."""
+_DIRECTION_SAMPLE = 20_000
+"""Characters of a page that decide its direction."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,10 +82,17 @@ def book_page(document: Document, book: ServedBook) -> str:
         f'<button class="menu" popovertarget="contents" dir="auto">☰ {escape(document.title)}</button>'
         f'<nav id="contents" popover aria-label="Contents"><p class="book" dir="auto"><a href="/">{escape(name)}'
         f"</a></p>{_contents(book.contents, document.document_id)}</nav>"
-        f"<main><article>{title}</h1>{_page_contents(document)}{text}</article>"
+        f'<main><article dir="{_direction(document.text)}">{title}</h1>'
+        f"{_page_contents(document)}{text}</article>"
         f'<nav class="pager" aria-label="Pages before and after">{pager}</nav></main>{_chat(book)}',
         "reading",
     )
+
+
+def _direction(text: str) -> str:
+    """The direction of most of a page's words: lists, tables and boxes follow it, paragraphs their own."""
+    words = [unicodedata.bidirectional(word[0]) for word in text[:_DIRECTION_SAMPLE].split()]
+    return "rtl" if sum(each in ("R", "AL") for each in words) > words.count("L") else "ltr"
 
 
 def missing_page() -> str:

@@ -168,6 +168,7 @@ class GlossatorChat extends HTMLElement {
 		const { panel, launcher, card } = this.#nodes;
 		panel.hidden = !open;
 		this.toggleAttribute("open", open);
+		if (open) this.setAttribute("open", panel.getBoundingClientRect().left < innerWidth / 2 ? "left" : "right"); // for the page's style sheet
 		launcher.hidden = open;
 		card.hidden = true;
 		this.#store("sessionStorage", open ? "open" : "");
