@@ -27,6 +27,8 @@ from glossator.core.types import Passage
 _BACKTICKS = re.compile("`+")
 NOT_IN_BOOK = "The book does not answer this question."
 NOT_IN_SELECTION = "This is not found in your selection."
+NOTHING_TO_QUOTE = "The passages found have no sentence that can be quoted as an answer."
+_ABSTENTIONS = {Mode.SELECTED_TEXT: NOT_IN_SELECTION, Mode.RETRIEVAL_ONLY: NOTHING_TO_QUOTE}
 SELECTION_TITLE = "Your selection"
 
 PageText = Callable[[str], str]
@@ -183,10 +185,9 @@ def _separator(before: QuoteLayout, layout: QuoteLayout) -> str:
 
 def abstain(nearest: Sequence[Passage], mode: Mode) -> Answer:
     """An abstention, with the nearest sections as suggestions; no sentence is shown, so its confidence is 0."""
-    text = NOT_IN_SELECTION if mode is Mode.SELECTED_TEXT else NOT_IN_BOOK
     sections = {(p.url, p.anchor): Suggestion(p.title, p.section, p.section_link) for p in nearest}
     return Answer(
-        text=text,
+        text=_ABSTENTIONS.get(mode, NOT_IN_BOOK),
         sentences=(),
         citations=(),
         abstained=True,
