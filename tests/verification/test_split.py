@@ -361,6 +361,7 @@ def test_segments_join_to_the_draft(draft: str) -> None:
             assert segment.citations or segment.prefix + segment.body + segment.suffix == segment.raw
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", ["word ", "x", "[", "`", "*", "|", "\n", " ", ".", "$", "(", "\u200b"])
 def test_splitting_a_million_characters_takes_less_than_two_seconds(text: str) -> None:
     draft = text * (1_000_000 // len(text))
@@ -370,6 +371,7 @@ def test_splitting_a_million_characters_takes_less_than_two_seconds(text: str) -
     assert max(len(segment.raw) for segment in segments) <= MAX_SENTENCE_LENGTH + 1000
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "text", ["word ", "[", "`", "*", "|", "\n", "[1]", "So." + "[1]" * 200, "- ", "[[1", "```\nx", '."']
 )
