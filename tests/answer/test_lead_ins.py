@@ -82,3 +82,12 @@ def test_backticks_in_code_do_not_end_its_fence(tmp_path: Path) -> None:
     page = "# Notes\n\nTo write a note about the windlass, use this form:\n\n````\n```\nnote\n```\n````\n"
     answer = answer_from(tmp_path, page, "How do I write a note about the windlass?")
     assert "````\n```\nnote\n```\n````\n[1]" in answer.text
+
+
+def test_definition_leads_the_answer_to_what_a_word_means(tmp_path: Path) -> None:
+    page = (
+        "# Gear\n\nA capstan has one task on deck, but a windlass of the boat has many tasks. "
+        "A windlass is a winch with a horizontal drum.\n"
+    )
+    answer = answer_from(tmp_path, page, "What is a windlass?")
+    assert answer.sentences[0].text == "A windlass is a winch with a horizontal drum."

@@ -23,6 +23,8 @@ _CLOSE_TO_BEST = 0.78
 
 _SIMILARITY_WEIGHT, _RELEVANCE_WEIGHT, _RANK_PENALTY = 4.0, 0.35, 0.2
 """What counts besides the question's words: similarity, the passage's relevance, and its rank."""
+_SUBJECT_WEIGHT, _MAX_SUBJECT_WORDS, _SUBJECT_LENGTH = 0.4, 3, 60
+"""A sentence that begins with all the words of a short question ("What is SLAM?") counts as its definition."""
 _HEADING_WEIGHT = 0.3
 """A word of the question in a heading counts this much of one in the sentence itself."""
 
@@ -32,6 +34,7 @@ _DEPENDS_ON_PREVIOUS = re.compile(
     r"|in other words|either|neither)\b",
     re.IGNORECASE,
 )
+_ARTICLE = re.compile(r"^(?:the|an?)\s+", re.IGNORECASE)
 _SENTENCE_END = re.compile(r"[.!…。！۔।][\"'”’»)\]」』）]*$")
 _REFERS_TO_TEXT = re.compile(
     r"\b(?:this|these|those|such|here|above|the (?:text|passage|paragraph|selection))\b", re.IGNORECASE
@@ -179,7 +182,16 @@ def _score(
     ) / total
     words = len(text.split())
     shape = (0.85 if words < 6 or words > 60 else 1.0) * (1.0 if _SENTENCE_END.search(text) else 0.8)
-    return shape * (covered + _SIMILARITY_WEIGHT * similarity + _RELEVANCE_WEIGHT * item.relevance)
+    subject = _SUBJECT_WEIGHT if _is_subject(text, finder, weights) else 0.0
+    return shape * (covered + subject + _SIMILARITY_WEIGHT * similarity + _RELEVANCE_WEIGHT * item.relevance)
+
+
+def _is_subject(text: str, finder: WordFinder, weights: dict[str, float]) -> bool:
+    """Whether a sentence begins with the words of a short question."""
+    if not 0 < len(weights) <= _MAX_SUBJECT_WORDS:
+        return False
+    found = finder.find(_ARTICLE.sub("", text)[:_SUBJECT_LENGTH])
+    return bool(found) and found[0][0] == 0 and {stem for _, stem in found} == weights.keys()
 
 
 def _is_sentence(text: str) -> bool:
