@@ -49,9 +49,9 @@ fast: $(VENV)/.dev
 suite: $(VENV)/.dev
 	@$(BIN)/pytest -n 3 --dist loadfile --no-loadscope-reorder --max-worker-restart 0 --ignore tests/site
 
-# In a process of their own: Playwright runs on greenlets, and a crash there must not take other tests with it.
+# In processes of their own: Playwright runs on greenlets, and a crash there must not take other tests with it.
 browser: $(VENV)/.dev
-	@$(BIN)/pytest tests/site
+	@$(BIN)/pytest -n 2 --dist loadfile --max-worker-restart 0 tests/site
 
 fix: $(VENV)/.dev
 	@$(BIN)/ruff check --fix .

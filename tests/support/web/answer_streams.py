@@ -37,6 +37,7 @@ def answer_stream(text: str, *sources: Body, **about: Any) -> str:
         "receipt_id": "01receipt",
         "stored": True,
         "degraded": False,
+        "keywords_only": False,
         "abstained": False,
         "low_confidence": False,
         "confidence": 0.9,
