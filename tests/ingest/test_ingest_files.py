@@ -46,6 +46,7 @@ def test_unreadable_file_is_skipped_with_a_reason(data: bytes, reason: str, good
     assert given.startswith(reason)
 
 
+@pytest.mark.slow
 def test_deeply_nested_front_matter_is_invalid(tmp_path: Path) -> None:
     (tmp_path / "a.md").write_text(f"---\na: {'[' * 5000}\n---\nText.", "utf-8")
     with pytest.raises(SourceError, match="the front matter is not valid YAML"):

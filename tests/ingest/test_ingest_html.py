@@ -230,6 +230,7 @@ def test_excess_of_elements_is_plain_text_with_a_note(tmp_path: Path) -> None:
     assert "too many elements" in contents.notes[0].note
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "hidden", ["<script>secret</script>", "<i hidden>secret</i>", "<div style='display: none'>secret</div>"]
 )

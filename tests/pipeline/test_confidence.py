@@ -87,6 +87,7 @@ def test_low_confidence_is_a_best_score_of_0_3_to_0_5(score: float) -> None:
     assert confidence_level(confidence(score, [1.0], 0)) == "Low"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "refusal",
     [

@@ -84,6 +84,7 @@ def test_changed_quote_no_longer_holds(book: Book, folder: Path) -> None:
     assert not changed.now.supported
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("old", "new"),
     [
@@ -101,6 +102,7 @@ def test_quote_that_no_longer_stands_in_the_book_is_changed(book: Book, folder: 
     assert SourceState.CHANGED in {sentence.source for sentence in replay.sentences}
 
 
+@pytest.mark.slow
 def test_moved_list_item_still_holds(book: Book, folder: Path) -> None:
     page = folder / "book" / "tides.md"
     page.write_text("# Kiln\n\nBefore use:\n\n- Preheat the kiln to 200 degrees\n- Open the vent\n", "utf-8")
@@ -112,6 +114,7 @@ def test_moved_list_item_still_holds(book: Book, folder: Path) -> None:
     assert {sentence.source for sentence in replay.sentences} == {SourceState.MOVED}
 
 
+@pytest.mark.slow
 def test_changed_word_is_reported_whatever_the_score(book: Book, folder: Path) -> None:
     page = folder / "book" / "tides.md"
     page.write_text("# Router\n\nThe default password of the router is admin.\n", "utf-8")

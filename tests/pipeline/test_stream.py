@@ -35,6 +35,7 @@ def first_sentences(passages: Sequence[Passage]) -> str:
     return " ".join(f"{quote} [{n}] It was invented in 1822 by a baker. [{n}]" for n, quote in enumerate(quotes, 1))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [1, 7, 10_000])
 def test_streamed_text_equals_the_answer(sample: Book, size: int) -> None:
     text, answer = streamed(sample, ScriptedDrafter(first_sentences, size=size))

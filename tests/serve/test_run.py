@@ -44,5 +44,6 @@ def test_uvicorn_gets_the_header_limits(tmp_path: Path, monkeypatch: pytest.Monk
     assert not config.proxy_headers
 
 
+@pytest.mark.slow
 def test_server_can_be_imported_without_posix_modules() -> None:
     subprocess.run([sys.executable, "-c", OTHER_PLATFORM], check=True, timeout=120)

@@ -191,6 +191,7 @@ def test_every_citation_has_evidence_and_nothing_unsupported_is_shown(draft: str
         assert PASSAGES[evidence.source - 1][evidence.start : evidence.end] == evidence.quote
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "draft",
     [
@@ -245,6 +246,7 @@ def test_without_passages_nothing_is_shown() -> None:
 DRAFTS = json.loads((DATA / "smollm2.json").read_text("utf-8"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", ["words", "tokens"])
 @pytest.mark.parametrize("case", DRAFTS, ids=[case["question"] for case in DRAFTS])
 def test_unsupported_claims_of_a_small_model_are_withheld(case: dict[str, Any], model: str) -> None:

@@ -169,6 +169,7 @@ def test_any_input_gives_a_valid_verdict(claim: str, passages: list[str]) -> Non
         assert text[verdict.evidence.start : verdict.evidence.end] == verdict.evidence.quote
 
 
+@pytest.mark.slow
 def test_verdicts_do_not_depend_on_earlier_ones() -> None:
     first = [glossator.verify(claim, PASSAGE) for claim in (*SUPPORTED, *CHANGED.values())]
     again = [glossator.verify(claim, PASSAGE) for claim in (*SUPPORTED, *CHANGED.values())]
@@ -182,6 +183,7 @@ def test_long_passages_are_judged_in_bounded_time() -> None:
     assert time.monotonic() - started < 30
 
 
+@pytest.mark.slow
 def test_extractive_answers_of_the_sample_book_are_supported(sample: Book) -> None:
     checked = 0
     for golden in load_golden(BOOK / "golden.yaml"):

@@ -160,6 +160,7 @@ def test_wait_for_the_lock_times_out(store: KeyStore, path: Path) -> None:
     store.create("two", [READ])
 
 
+@pytest.mark.slow
 def test_concurrent_processes_lose_no_keys(path: Path) -> None:
     script = (
         "import sys; from pathlib import Path; from glossator.serve.auth.keys import KeyStore;"

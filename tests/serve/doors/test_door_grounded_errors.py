@@ -32,6 +32,7 @@ pytestmark = pytest.mark.asyncio(loop_scope="module")
 # Limits.
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", PATHS)
 @pytest.mark.parametrize("query", ["x", "🤖" * 1000, f"{QUESTION} " * 32], ids=len)
 async def test_query_of_1000_characters_is_accepted(client: httpx.AsyncClient, path: str, query: str) -> None:

@@ -261,6 +261,7 @@ def test_every_filter_field_has_a_payload_index(folder: Path) -> None:
             assert {item.key for item in condition.must} <= indexed.keys()
 
 
+@pytest.mark.slow
 def test_processes_can_read_one_index_at_the_same_time(folder: Path) -> None:
     held = QdrantEdgeIndex(folder, DIMENSION)
     with ProcessPoolExecutor(3, multiprocessing.get_context("spawn")) as pool:
