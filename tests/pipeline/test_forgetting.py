@@ -15,6 +15,7 @@ from glossator.core.errors import ReceiptNotFound
 from glossator.core.question import Question
 from glossator.core.settings import load_settings
 from glossator.pipeline import conversations
+from glossator.pipeline.answering import answer_question
 from glossator.pipeline.wiring import Engine, wire
 from glossator.store.records.schema import sessions
 from record_helpers import contract_source, count_rows, execute, later, read_rows
@@ -121,3 +122,15 @@ async def test_selection_is_part_of_the_history_and_of_an_export(workers: tuple[
     assert exchange.selection == SELECTION
     assert f"\n\nSelected text:\n\n> {SELECTION}\n\n" in conversations.session_to_markdown(session, [exchange])
     assert conversations.session_to_dict(session, [exchange])["exchanges"][0]["selection"] == SELECTION
+
+
+async def test_answer_whose_receipt_is_still_being_stored_is_not_evicted_at_intervals(
+    workers: tuple[Engine, Engine],
+) -> None:
+    engine = workers[0]
+    async for _ in answer_question(engine, Question(MOON)):  # cached, and its receipt not stored yet
+        pass
+    await conversations.evict_deleted_answers(engine, conversations.STORING_SECONDS)
+    assert len(engine.cache.receipt_ids()) == 1
+    await conversations.evict_deleted_answers(engine)
+    assert engine.cache.receipt_ids() == set()

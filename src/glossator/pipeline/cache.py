@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections import OrderedDict
 from collections.abc import Collection, Hashable
 from dataclasses import replace
@@ -16,6 +17,7 @@ class AnswerCache:
     def __init__(self, max_size: int) -> None:
         self._max_size = max_size
         self._answers: OrderedDict[Hashable, AnswerWithReceipt] = OrderedDict()
+        self._added: dict[str, float] = {}
         self._lock = Lock()
         self.hits = self.misses = 0
 
@@ -33,17 +35,24 @@ class AnswerCache:
     def put(self, key: Hashable, result: AnswerWithReceipt) -> None:
         """Add an answer; the least recently used one is evicted if the cache is full."""
         with self._lock:
+            if key in self._answers:
+                self._forget(key)
             self._answers[key] = result
+            self._added[result.receipt.receipt_id] = time.monotonic()
             while len(self._answers) > self._max_size:
-                self._answers.popitem(last=False)
+                self._forget(next(iter(self._answers)))
 
-    def receipt_ids(self) -> frozenset[str]:
-        """The receipts of the cached answers."""
+    def receipt_ids(self, min_age: float = 0.0) -> frozenset[str]:
+        """The receipts of the answers that were cached at least so many seconds ago."""
+        latest = time.monotonic() - min_age
         with self._lock:
-            return frozenset(result.receipt.receipt_id for result in self._answers.values())
+            return frozenset(receipt_id for receipt_id, added in self._added.items() if added <= latest)
 
     def evict(self, receipt_ids: Collection[str]) -> None:
         """Evict the answers with these receipts."""
         with self._lock:
             for key in [key for key, result in self._answers.items() if result.receipt.receipt_id in receipt_ids]:
-                del self._answers[key]
+                self._forget(key)
+
+    def _forget(self, key: Hashable) -> None:
+        self._added.pop(self._answers.pop(key).receipt.receipt_id, None)

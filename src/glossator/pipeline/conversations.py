@@ -35,6 +35,8 @@ CLEAN_UP_INTERVAL = 600.0
 """Seconds between two clean-ups by one process, with 20 % jitter."""
 EVICTION_INTERVAL = 5.0
 """Seconds until an answer that another process deleted is evicted from this one's cache, with 20 % jitter."""
+STORING_SECONDS = 2.0
+"""How long storing the receipt of a cached answer may take; a younger one is not evicted at intervals."""
 _PAGE_SIZE = 100
 _log = logging.getLogger(__name__)
 _jitter = random.Random()  # noqa: S311 - not a secret
@@ -145,9 +147,12 @@ async def reset(engine: Engine, key: SessionKey) -> None:
     await evict_deleted_answers(engine)
 
 
-async def evict_deleted_answers(engine: Engine) -> None:
-    """Evict cached answers whose receipts are not stored: they were deleted or expired, here or in another process."""
-    if cached := engine.cache.receipt_ids():
+async def evict_deleted_answers(engine: Engine, min_age: float = 0.0) -> None:
+    """Evict cached answers whose receipts are not stored: they were deleted or expired, here or in another process.
+
+    Answers that were cached less than `min_age` seconds ago are left: their receipts may be stored in a moment.
+    """
+    if cached := engine.cache.receipt_ids(min_age):
         engine.cache.evict(cached - await engine.records.stored_receipts(cached))
     await engine.records.finish_deletions()
 

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 from http import HTTPStatus
 from typing import Any
 
@@ -27,6 +28,7 @@ from glossator.core.types import Document
 from glossator.pipeline.conversations import (
     CLEAN_UP_INTERVAL,
     EVICTION_INTERVAL,
+    STORING_SECONDS,
     clean_up,
     evict_deleted_answers,
     repeat,
@@ -206,9 +208,10 @@ def _lifespan(server: _Server) -> Callable[[FastAPI], AbstractAsyncContextManage
     @asynccontextmanager
     async def lifespan(_app: FastAPI) -> AsyncIterator[None]:
         engine = server.engine
+        evict = partial(evict_deleted_answers, min_age=STORING_SECONDS)
         periodic = (
             asyncio.create_task(repeat(clean_up, engine, CLEAN_UP_INTERVAL)),
-            asyncio.create_task(repeat(evict_deleted_answers, engine, EVICTION_INTERVAL)),
+            asyncio.create_task(repeat(evict, engine, EVICTION_INTERVAL)),
         )
         yield
         for task in periodic:
