@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -16,6 +17,7 @@ ALL = (
     "retrieval",
     "answers",
     "verify",
+    "reader",
     "records",
     "agent",
     "injections",
@@ -27,7 +29,8 @@ ALL = (
 def main() -> None:
     for name in sys.argv[1:] or ALL:
         print(f"\n== {name}", flush=True)
-        subprocess.run([sys.executable, str(HERE / f"{name}.py")], check=True)
+        script = next(path for path in (HERE / f"{name}.py", HERE / "site" / f"{name}.py") if path.exists())
+        subprocess.run([sys.executable, str(script)], check=True, env=os.environ | {"PYTHONPATH": str(HERE)})
 
 
 if __name__ == "__main__":

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import gzip
 import hashlib
 import json
 import pickle
@@ -71,18 +70,6 @@ def plain_pairs(name: str) -> list[LabelledClaim]:
     return [LabelledClaim(row["kind"], row["claim"], (row["source"],), row["label"], row["topic"]) for row in rows]
 
 
-def written(books: Sequence[str]) -> list[LabelledClaim]:
-    """Sentences in the style of language models about passages of books, by language models (training/data)."""
-    found = []
-    for book in books:
-        with gzip.open(ROOT / "training" / "data" / "written" / f"{book}.jsonl.gz", "rt", encoding="utf-8") as lines:
-            for row in map(json.loads, lines):
-                items = [(item, True) for item in row["true"]] + [(item, False) for item in row["false"]]
-                group = f"{book}:{row['n']}"
-                found += [LabelledClaim(i["kind"], i["text"], (row["passage"],), label, group) for i, label in items]
-    return found
-
-
 def wice() -> list[LabelledClaim]:
     """Claims from Wikipedia and the pages they cite; partly supported counts as not supported."""
     rows = _lines(next(unpack("wice_dev.tgz").rglob("dev.jsonl")))
@@ -125,8 +112,8 @@ def features(name: str, claims: Sequence[LabelledClaim], verifier: Verifier) -> 
         for file in sorted((ROOT / "src/glossator/verification").rglob("*.*"))
         if _affects_features(file)
     )
-    model = verifier.encoder.fingerprint if verifier.encoder else "words"
-    stamp = hashlib.sha256(code + repr(claims).encode() + model.encode()).hexdigest()[:16]
+    models = [model.fingerprint for model in (verifier.encoder, verifier.reader) if model]
+    stamp = hashlib.sha256(code + repr(claims).encode() + repr(models).encode()).hexdigest()[:16]
     cached = CACHE / "claims" / f"{name}-{stamp}.pickle"
     if not cached.exists():
         cached.parent.mkdir(parents=True, exist_ok=True)

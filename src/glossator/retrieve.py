@@ -97,7 +97,7 @@ def retrieve(
         best = _distinct(index, ranked, max(top_k, RELEVANCE_PASSAGES))
         levels = falling([_level(features(chunk, r.dense, r.sentence, words), embedded) for chunk, r in best])
         found = [
-            RetrievedChunk(_passage(chunk, probability(level)), chunk)
+            RetrievedChunk(_passage(chunk, probability(level)), chunk, level)
             for (chunk, _), level in zip(best, levels, strict=True)
         ]
         return RetrievalResult(tuple(found[:top_k]), query, generation)
@@ -301,6 +301,12 @@ def logit(values: Sequence[float], model: Sequence[float]) -> float:
 def probability(level: float) -> float:
     """The probability of a logit."""
     return 1.0 / (1.0 + math.exp(-max(-30.0, min(30.0, level))))
+
+
+def level_of(score: float) -> float:
+    """The logit of a probability."""
+    clipped = min(max(score, 1e-9), 1 - 1e-9)
+    return math.log(clipped / (1 - clipped))
 
 
 def falling(levels: Sequence[float]) -> list[float]:

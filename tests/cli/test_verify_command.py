@@ -13,7 +13,7 @@ from commands import CommandResult, quick_folder, run
 from glossator.core.question import Question
 from glossator.core.types import RetrievalResult
 from glossator.pipeline import checking
-from glossator.pipeline.answering import search_book
+from glossator.pipeline.reading import search_book
 from glossator.pipeline.wiring import Engine
 from glossator.store.index.generations import Generation
 
@@ -155,7 +155,7 @@ def test_too_many_claims_for_the_book_are_refused_with_the_limit(folder: Path) -
 
 
 def test_long_text_is_refused_with_the_limit(folder: Path) -> None:
-    assert verify(folder, "a " * 40_000).failed_with(2, "80,000 characters", "64,000")
+    assert verify(folder, "a " * 40_000).failed_with(2, "80,000 characters", "32,000")
 
 
 @pytest.mark.slow

@@ -8,6 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from glossator import pipeline
+from glossator.core.question import Question
 from glossator.core.thresholds import confidence_level, is_low_confidence
 from glossator.facade import Book
 from glossator.retrieve import RELEVANCE_PASSAGES, falling, probability
@@ -19,7 +21,7 @@ __all__ = ["data", "server"]
 
 FRACTIONS = st.floats(0, 1)
 LEVELS = st.lists(st.floats(-40, 40), max_size=20)
-UNANSWERABLE = "How tall is a person?"
+UNANSWERABLE = "Which company built Atlas?"
 
 
 @given(FRACTIONS, FRACTIONS, st.lists(FRACTIONS, min_size=1, max_size=8), st.integers(0, 8))
@@ -65,10 +67,10 @@ def test_scores_do_not_depend_on_how_many_are_asked_for(levels: list[float]) -> 
     assert falling(levels)[:RELEVANCE_PASSAGES] == falling(levels[:RELEVANCE_PASSAGES])
 
 
-@pytest.mark.parametrize("question", ["What is inverse kinematics?", "What is Moravec's paradox?", UNANSWERABLE])
+@pytest.mark.parametrize("question", ["What is inverse kinematics?", "How tall is a person?", UNANSWERABLE])
 def test_confidence_does_not_contradict_the_scores(sample: Book, question: str) -> None:
-    scores = [passage.score for passage in sample.search(question)]
-    answer = sample.ask(question)
+    found = sample._run(pipeline.answer(sample.engine, Question(question)))
+    scores, answer = [passage.score for passage in found.passages], found.answer
     assert scores == sorted(scores, reverse=True)
     assert answer.confidence <= scores[0]
     assert answer.abstained == (scores[0] < 0.3)

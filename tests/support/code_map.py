@@ -24,6 +24,7 @@ def code_map() -> str:
         "ingest",
         "embed",
         "store",
+        "read",
         "retrieve",
         "answer",
         "verification",

@@ -234,8 +234,8 @@ def test_invisible_characters_are_removed() -> None:
 
 def test_claims_beyond_the_limit_are_withheld() -> None:
     checked = checked_draft(" ".join(TRUE[1] for _ in range(1000)))
-    assert len(checked.sentences) == 400
-    assert len(checked.unsupported_claims) == 600
+    assert len(checked.sentences) == 200
+    assert len(checked.unsupported_claims) == 800
 
 
 def test_without_passages_nothing_is_shown() -> None:

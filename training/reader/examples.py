@@ -5,6 +5,8 @@ from __future__ import annotations
 import difflib
 import gzip
 import json
+import math
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -13,10 +15,15 @@ from random import Random
 from tokenizers import Tokenizer
 
 from glossator.core.text.sentences import split_sentences
+from reader.templates import Claim, Writer
 
 MAX_PASSAGE_TOKENS, MAX_TITLE_TOKENS, MAX_TEXT_TOKENS = 288, 24, 64
 MAX_CHANGED = 0.6
 """A sentence that differs from its pair in a larger share of its tokens gets no token labels."""
+QUESTION_SHARE = 0.6
+"""Of the texts about other passages: they tell a question that is off the topic from one that is near it."""
+UNRELATED_KIND = "elsewhere"
+"""The kind of mutation that has nothing to do with the sentence it is paired with."""
 CONTRADICTS = {"relation": True, "detail": True, "negated": True, "outside": False, "specifics": False}
 """Kinds of false sentences that contradict the passage, or that it does not state; the other kinds may do either."""
 
@@ -34,7 +41,7 @@ class Text:
     pair: int | None = None
     """The index, in the same example, of the true claim that a false one differs from."""
     evidence: frozenset[int] = frozenset()
-    """The sentences of the passage that answer a question."""
+    """The sentences of the passage that answer a question, or that a mutated claim was made from."""
 
 
 @dataclass(frozen=True)
@@ -59,6 +66,7 @@ class ExampleReader:
         self._tokenizer = Tokenizer.from_file(str(tokenizer))
         self._tokenizer.no_padding()
         self._tokenizer.no_truncation()
+        self._passages: dict[tuple[str, int], str] = {}
         self._start, self._end = (self._tokenizer.token_to_id(token) for token in ("[CLS]", "[SEP]"))
 
     def written(self, path: Path) -> list[Example]:
@@ -71,6 +79,13 @@ class ExampleReader:
         for row in _rows(path):
             rows.setdefault(row["source"], []).append(row)
         return [self._plain(path.stem, n, source, claims) for n, (source, claims) in enumerate(rows.items())]
+
+    def templates(self, count: int, seed: int) -> list[Example]:
+        """Short statements from templates, with their claims."""
+        return [
+            self._plain("templates", number, source, [_as_plain(claim) for claim in claims])
+            for number, (source, claims) in enumerate(Writer(seed).examples(count))
+        ]
 
     def public(self, path: Path, without: Sequence[str]) -> list[Example]:
         """Labelled pairs of public sets, grouped by passage."""
@@ -91,21 +106,28 @@ class ExampleReader:
             changed = (
                 changed_tokens(ids, self._text_ids(row["sentence"])) if not row["supported"] else [False] * len(ids)
             )
-            text = Text(ids, row["kind"], supported=row["supported"], unsupported_tokens=tuple(changed))
+            text = Text(
+                ids,
+                row["kind"],
+                supported=row["supported"],
+                unsupported_tokens=tuple(changed),
+                evidence=self._source_sentences(row),
+            )
             found.setdefault((row["book"], row["number"]), []).append(text)
         return found
 
+    def _source_sentences(self, row: dict) -> frozenset[int]:
+        passage = self._passages.get((row["book"], row["number"]), "")
+        return frozenset() if row["kind"] == UNRELATED_KIND else _sentences_of(passage, row["sentence"])
+
     def _written(self, row: dict) -> Example:
         example = self._example(row["book"], row["n"], row["title"], row["passage"])
+        self._passages[row["book"], row["n"]] = row["passage"]
         texts = [self._true(item["text"], item["kind"]) for item in row["true"]]
         texts += [self._false(item, texts) for item in row["false"]]
-        spans = split_sentences(row["passage"])
         for item in row["answerable"]:
-            at = row["passage"].find(item["evidence"])
-            end = at + len(item["evidence"])
-            evidence = frozenset(n for n, s in enumerate(spans) if at >= 0 and s.start < end and s.end > at)
-            ids = self._text_ids(item["question"])
-            texts.append(Text(ids, "answerable", answered=True, evidence=evidence))
+            evidence = _sentences_of(row["passage"], item["evidence"])
+            texts.append(Text(self._text_ids(item["question"]), "answerable", answered=True, evidence=evidence))
         texts += [Text(self._text_ids(q), "unanswerable", answered=False) for q in row["unanswerable"]]
         return replace(example, texts=tuple(texts))
 
@@ -162,6 +184,24 @@ class ExampleReader:
         return (self._start, *ids, self._end)
 
 
+def _as_plain(claim: Claim) -> dict:
+    relation = "contradicted" if claim.contradicted else "" if claim.supported else "not_stated"
+    return {
+        "claim": claim.text,
+        "label": claim.supported,
+        "kind": claim.kind,
+        "relation": relation,
+        "pair": claim.pair,
+    }
+
+
+def _sentences_of(passage: str, part: str) -> frozenset[int]:
+    """The sentences of a passage that a part of it touches."""
+    at = passage.find(part)
+    spans = split_sentences(passage) if at >= 0 else ()
+    return frozenset(n for n, span in enumerate(spans) if span.start < at + len(part) and span.end > at)
+
+
 def changed_tokens(ids: Sequence[int], source: Sequence[int]) -> tuple[bool, ...]:
     """The tokens that make a text differ from its source; where something was left out, the tokens beside it."""
     changed = [False] * len(ids)
@@ -177,19 +217,43 @@ def with_extras(
     examples: Sequence[Example],
     mutations: dict[tuple[str, int], list[Text]],
     max_mutations: int,
-    far: int,
+    others: int,
     random: Random,
 ) -> Iterator[Example]:
-    """Examples with some of their mutations, and with texts about other passages of the book as easy negatives."""
+    """Examples with some of their mutations, and with texts about other passages of the book as negatives.
+
+    A third of those passages are among the nearest in the book, as a search would find them, a third are any of the
+    book's, and a third of any book.
+    """
     of_book: dict[str, list[Example]] = {}
     for example in examples:
         of_book.setdefault(example.book, []).append(example)
-    for example in examples:
-        made = mutations.get((example.book, example.number), [])
-        texts = [*example.texts, *random.sample(made, min(max_mutations, len(made)))]
-        others = [other for other in random.choices(of_book[example.book], k=far) if other is not example]
-        texts += [_as_negative(random.choice(other.texts)) for other in others]
-        yield replace(example, texts=tuple(texts))
+    for book in of_book.values():
+        for example, near in zip(book, nearest(book), strict=True):
+            made = mutations.get((example.book, example.number), [])
+            texts = [*example.texts, *random.sample(made, min(max_mutations, len(made)))]
+            pools = (near, book, examples)
+            chosen = [random.choice(pools[n % len(pools)]) for n in range(others)]
+            texts += [_negative(other, random) for other in chosen if other is not example]
+            yield replace(example, texts=tuple(texts))
+
+
+def nearest(examples: Sequence[Example], count: int = 6) -> list[list[Example]]:
+    """For each passage the others that share most of its rare tokens."""
+    in_passages = Counter(token for example in examples for token in set(example.ids))
+    weights = [{t: math.log(len(examples) / in_passages[t]) for t in set(e.ids)} for e in examples]
+    found = []
+    for n, mine in enumerate(weights):
+        shared = [(sum(mine.get(t, 0) * w for t, w in theirs.items()), m) for m, theirs in enumerate(weights) if m != n]
+        found.append([examples[m] for _, m in sorted(shared, reverse=True)[:count]])
+    return found
+
+
+def _negative(example: Example, random: Random) -> Text:
+    """A question or a claim about another passage."""
+    questions = [text for text in example.texts if text.answered is not None]
+    claims = [text for text in example.texts if text.answered is None]
+    return _as_negative(random.choice(questions if random.random() < QUESTION_SHARE else claims))
 
 
 def _as_negative(text: Text) -> Text:
@@ -199,10 +263,10 @@ def _as_negative(text: Text) -> Text:
 
 
 def batches(examples: Iterable[Example], max_tokens: int, random: Random) -> list[list[Example]]:
-    """Examples of similar length together, up to `max_tokens` a batch, in random order."""
+    """Examples of similar shape together, up to `max_tokens` a batch, in random order."""
     found: list[list[Example]] = [[]]
     size = 0
-    for example in sorted(examples, key=lambda e: len(e.ids) + random.randrange(40)):
+    for example in sorted(examples, key=lambda e: (len(e.texts) // 4, len(e.ids) + random.randrange(40))):
         if found[-1] and size + example.tokens > max_tokens:
             found.append([])
             size = 0

@@ -6,6 +6,7 @@ python -m reader.export RUN FOLDER
 from __future__ import annotations
 
 import argparse
+import json
 import shutil
 from pathlib import Path
 
@@ -13,8 +14,10 @@ import torch
 from onnxruntime.quantization import QuantType, quantize_dynamic
 from torch import Tensor, nn
 
-from reader.base_weights import cross_encoder_path
-from reader.model import WIDTH, Group, Reader, Tokens, mean
+from glossator.core.inference.sessions import sha256
+from glossator.read.reader import HASHES
+from reader.base_weights import base_folder
+from reader.model import WIDTH, CachedAttention, Group, Reader, Tokens, mean
 from reader.paths import OUTPUT
 
 INPUTS = ("ids", "types", "positions", "sequences", "readable", "past")
@@ -40,8 +43,8 @@ class Exported(nn.Module):
     def forward(
         self, ids: Tensor, types: Tensor, positions: Tensor, sequences: Tensor, readable: Tensor, past: Tensor
     ) -> tuple[Tensor, ...]:
-        tokens = Tokens(ids, types, positions, sequences, sequences, sequences)
-        hidden, keys_values = self.reader.encode(tokens, (Group(sequences, readable),), past)
+        tokens = Tokens(ids, types, positions, sequences, sequences)
+        hidden, keys_values = self.reader.encode(tokens, CachedAttention(Group(sequences, readable)), past)
         of_sequences = hidden[sequences.clamp(min=0)]
         judged = self.reader.judge(of_sequences, sequences >= 0)
         pointers = self.reader.point_from(mean(of_sequences, sequences >= 0)), self.reader.point_to(hidden)
@@ -49,7 +52,7 @@ class Exported(nn.Module):
 
 
 def export(weights: Path, folder: Path) -> Path:
-    """Write `model.onnx` and `tokenizer.json`."""
+    """Write `model.onnx`, `tokenizer.json` and their hashes; returns the model in float, to compare with."""
     state = torch.load(weights)
     layers = 1 + max(int(name.split(".")[1]) for name in state if name.startswith("layers."))
     model = Reader(layers)
@@ -64,7 +67,9 @@ def export(weights: Path, folder: Path) -> Path:
         Exported(model), sample, whole, input_names=INPUTS, output_names=OUTPUTS, dynamic_axes=AXES, dynamo=False
     )
     quantize_dynamic(whole, folder / "model.onnx", weight_type=QuantType.QInt8, per_channel=True)
-    shutil.copy(cross_encoder_path().with_name("tokenizer.json"), folder / "tokenizer.json")
+    shutil.copy(base_folder() / "tokenizer.json", folder / "tokenizer.json")
+    hashes = {name: sha256(folder / name) for name in ("model.onnx", "tokenizer.json")}
+    (folder / HASHES).write_text(json.dumps(hashes, indent=1) + "\n", "utf-8")
     return whole
 
 

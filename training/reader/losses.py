@@ -32,7 +32,9 @@ class Batch:
     def of(cls, examples: Sequence[Example]) -> Batch:
         texts = [text for example in examples for text in example.texts]
         owner = [n for n, example in enumerate(examples) for _ in example.texts]
-        return cls(examples, texts, owner, lay_out([e.ids for e in examples], [t.ids for t in texts], owner))
+        return cls(
+            examples, texts, owner, lay_out([e.ids for e in examples], [[t.ids for t in e.texts] for e in examples])
+        )
 
 
 def losses(model: Reader, batch: Batch) -> dict[str, Tensor]:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from reader.examples import Example
 from reader.losses import Batch, sentence_logits
-from reader.model import Reader
+from reader.model import Reader, half_precision
 
 FALSE_SHOWN, ANSWERABLE_REFUSED = 0.05, 0.10
 """The error rates at which the share of true claims shown and of unanswerable questions refused are measured."""
@@ -28,7 +28,8 @@ def evaluate(model: Reader, examples: Sequence[Example]) -> dict[str, float]:
     found: list[bool] = []
     for first in range(0, len(examples), EXAMPLES_AT_ONCE):
         batch = Batch.of(examples[first : first + EXAMPLES_AT_ONCE])
-        reading = model(batch.tokens)
+        with half_precision():
+            reading = model(batch.tokens)
         for n, text in enumerate(batch.texts):
             if text.supported is not None:
                 supported.append((text.supported, float(reading.supported[n])))

@@ -7,7 +7,7 @@ tokens of a batch lie in one row, without padding: only attention needs rectangl
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -18,7 +18,6 @@ from torch import Tensor, nn
 from reader.base_weights import Weights
 
 WIDTH, HEADS, INNER, VOCABULARY, MAX_POSITIONS = 384, 12, 1536, 30522, 512
-DROPOUT = 0.1
 MASKED = -1e4
 LAYER_NAMES = {
     "mix": "attention.output.dense",
@@ -30,15 +29,16 @@ LAYER_NAMES = {
 
 
 class Tokens(NamedTuple):
-    """The tokens of a batch in one row, and the indexes of each passage's and text's own, padded with -1."""
+    """The tokens of a batch in one row, and the indexes of each passage's and text's own, padded with -1.
+
+    passages [example, token]; texts [example, text, token].
+    """
 
     ids: Tensor
     types: Tensor
     positions: Tensor
     passages: Tensor
     texts: Tensor
-    owner: Tensor
-    """The index of each text's passage."""
 
 
 class Group(NamedTuple):
@@ -48,27 +48,83 @@ class Group(NamedTuple):
     readable: Tensor
 
 
-def lay_out(passages: Sequence[Sequence[int]], texts: Sequence[Sequence[int]], owner: Sequence[int]) -> Tokens:
+Attention = Callable[[Tensor, Tensor | None], Tensor]
+"""Attention over queries, keys and values of all tokens (and keys and values of earlier ones), for all tokens."""
+
+
+def lay_out(passages: Sequence[Sequence[int]], texts: Sequence[Sequence[Sequence[int]]]) -> Tokens:
     """A batch of token ids as the network takes it; a text's positions follow those of its passage."""
-    rows = [*passages, *texts]
-    starts = [0] * len(passages) + [len(passages[n]) for n in owner]
+    rows = [*passages, *(text for of_passage in texts for text in of_passage)]
+    after = [len(p) for p, of_passage in zip(passages, texts, strict=True) for _ in of_passage]
+    starts = [0] * len(passages) + after
     positions = [
         min(start + n, MAX_POSITIONS - 1) for start, row in zip(starts, rows, strict=True) for n in range(len(row))
     ]
-    types = [0] * sum(map(len, passages)) + [1] * sum(map(len, texts))
-    ids = [token for row in rows for token in row]
     first = sum(map(len, passages))
-    return Tokens(
-        *map(torch.tensor, (ids, types, positions)), _indexes(passages, 0), _indexes(texts, first), torch.tensor(owner)
-    )
+    types = [0] * first + [1] * (len(positions) - first)
+    ids = [token for row in rows for token in row]
+    longest = max(len(text) for of_passage in texts for text in of_passage)
+    of_texts = torch.full((len(passages), max(map(len, texts)), longest), -1)
+    for n, of_passage in enumerate(texts):
+        for m, text in enumerate(of_passage):
+            of_texts[n, m, : len(text)] = torch.arange(first, first + len(text))
+            first += len(text)
+    return Tokens(*map(torch.tensor, (ids, types, positions)), _indexes(passages), of_texts)
 
 
-def _indexes(rows: Sequence[Sequence[int]], first: int) -> Tensor:
-    indexes = torch.full((len(rows), max(map(len, rows))), -1)
+def _indexes(rows: Sequence[Sequence[int]]) -> Tensor:
+    indexes, first = torch.full((len(rows), max(map(len, rows))), -1), 0
     for n, row in enumerate(rows):
         indexes[n, : len(row)] = torch.arange(first, first + len(row))
         first += len(row)
     return indexes
+
+
+class TogetherAttention:
+    """Attention of passages and all their texts in one batch: the keys of a passage are laid out once for all texts."""
+
+    def __init__(self, tokens: Tokens) -> None:
+        passages, texts = tokens.passages, tokens.texts
+        self.examples, self.count, self.length = texts.shape
+        self.passages, self.texts = passages.clamp(min=0).flatten(), texts.clamp(min=0).flatten()
+        self.passage_mask = torch.where(passages >= 0, 0.0, MASKED)[:, None, None, :]
+        self.text_mask = torch.where(texts >= 0, 0.0, MASKED)[:, None, :, None, :]
+        self.order = torch.cat([(passages >= 0).flatten(), (texts >= 0).flatten()]).nonzero().squeeze(1)
+
+    def __call__(self, values: Tensor, past: Tensor | None) -> Tensor:
+        query, key, value = self._heads(values, self.passages)
+        to_passage = query @ key.transpose(2, 3) + self.passage_mask.to(query.dtype)
+        of_passages = (to_passage.softmax(-1).to(value.dtype) @ value).transpose(1, 2).flatten(2)
+        text_query, text_key, text_value = self._heads(values, self.texts)
+        own_query, own_key, own_value = (
+            part.unflatten(2, (self.count, self.length)) for part in (text_query, text_key, text_value)
+        )
+        to_own = (own_query @ own_key.transpose(3, 4) + self.text_mask.to(query.dtype)).flatten(2, 3)
+        to_passage = text_query @ key.transpose(2, 3) + self.passage_mask.to(query.dtype)
+        shares = torch.cat([to_passage, to_own], dim=3).softmax(-1).to(value.dtype)
+        read, own = shares.split((to_passage.shape[3], self.length), dim=3)
+        own = own.unflatten(2, (self.count, self.length)) @ own_value
+        of_texts = (read @ value + own.flatten(2, 3)).transpose(1, 2).flatten(2)
+        joined = torch.cat([of_passages.flatten(0, 1), of_texts.flatten(0, 1)])
+        return joined.index_select(0, self.order)
+
+    def _heads(self, values: Tensor, indexes: Tensor) -> list[Tensor]:
+        """Queries, keys and values as [example, head, token, width of a head]; queries are scaled."""
+        laid_out = values.index_select(0, indexes).view(self.examples, -1, 3, HEADS, WIDTH // HEADS)
+        query, key, value = (part.transpose(1, 2) for part in laid_out.unbind(2))
+        return [query * (WIDTH // HEADS) ** -0.5, key, value]
+
+
+class CachedAttention:
+    """Attention of one group of sequences to their readable tokens, among them tokens read earlier."""
+
+    def __init__(self, group: Group) -> None:
+        self.group = group
+
+    def __call__(self, values: Tensor, past: Tensor | None) -> Tensor:
+        query, keys_values = values.split((WIDTH, 2 * WIDTH), dim=1)
+        known = keys_values if past is None else torch.cat([past, keys_values])
+        return _attend(query, known, self.group)[self.group.tokens >= 0]
 
 
 @dataclass(frozen=True)
@@ -92,15 +148,13 @@ class Layer(nn.Module):
         self.mix = nn.Linear(WIDTH, WIDTH)
         self.norm_attention, self.norm_output = (nn.LayerNorm(WIDTH, eps=1e-12) for _ in range(2))
         self.expand, self.contract = nn.Linear(WIDTH, INNER), nn.Linear(INNER, WIDTH)
-        self.dropout = nn.Dropout(DROPOUT)
 
-    def forward(self, inputs: Tensor, groups: Sequence[Group], past: Tensor | None) -> tuple[Tensor, Tensor]:
+    def forward(self, inputs: Tensor, attend: Attention, past: Tensor | None) -> tuple[Tensor, Tensor]:
         """The tokens' next states, and their keys and values; `past` are keys and values of tokens read earlier."""
-        query, keys_values = self.attention(inputs).split((WIDTH, 2 * WIDTH), dim=1)
-        known = keys_values if past is None else torch.cat([past, keys_values])
-        joined = torch.cat([_attend(query, known, group)[group.tokens >= 0] for group in groups])
-        hidden = self.norm_attention(inputs + self.dropout(self.mix(joined)))
-        return self.norm_output(hidden + self.dropout(self.contract(F.gelu(self.expand(hidden))))), keys_values
+        values = self.attention(inputs)
+        hidden = self.norm_attention(inputs + self.mix(attend(values, past)))
+        states = self.norm_output(hidden + self.contract(F.gelu(self.expand(hidden))))
+        return states, values[:, WIDTH:]
 
 
 def _attend(query: Tensor, known: Tensor, group: Group) -> Tensor:
@@ -137,19 +191,26 @@ class Reader(nn.Module):
 
     def forward(self, tokens: Tokens) -> Reading:
         """Read texts against their passages, all at once."""
-        passages, texts, owner = tokens.passages, tokens.texts, tokens.owner
-        readable = torch.cat([passages[owner], texts], dim=1)
-        hidden, _ = self.encode(tokens, (Group(passages, passages), Group(texts, readable)))
-        of_texts, targets = hidden[texts.clamp(min=0)], self.point_to(hidden)[passages.clamp(min=0)][owner]
-        pointers = (targets @ self.point_from(mean(of_texts, texts >= 0))[:, :, None]).squeeze(-1)
-        return Reading(*self.judge(of_texts, texts >= 0), pointers / WIDTH**0.5)
+        hidden, _ = self.encode(tokens, TogetherAttention(tokens))
+        with torch.autocast("cpu", enabled=False):
+            return self._read(hidden.float(), tokens)
 
-    def encode(self, tokens: Tokens, groups: Sequence[Group], past: Tensor | None = None) -> tuple[Tensor, Tensor]:
+    def _read(self, hidden: Tensor, tokens: Tokens) -> Reading:
+        present = tokens.texts >= 0
+        of_texts = hidden[tokens.texts[present.any(2)].clamp(min=0)]
+        present = present[present.any(2)]
+        targets = self.point_to(hidden)[tokens.passages.clamp(min=0)]
+        owner = (tokens.texts[:, :, 0] >= 0).nonzero()[:, 0]
+        sources = self.point_from(mean(of_texts, present))
+        pointers = (targets[owner] @ sources[:, :, None]).squeeze(-1)
+        return Reading(*self.judge(of_texts, present), pointers / WIDTH**0.5)
+
+    def encode(self, tokens: Tokens, attend: Attention, past: Tensor | None = None) -> tuple[Tensor, Tensor]:
         """The states of all tokens after the last layer, and their keys and values by layer."""
         hidden = self.norm(self.words(tokens.ids) + self.positions(tokens.positions) + self.types(tokens.types))
         kept = []
         for number, layer in enumerate(self.layers):
-            hidden, keys_values = layer(hidden, groups, None if past is None else past[number])
+            hidden, keys_values = layer(hidden, attend, None if past is None else past[number])
             kept.append(keys_values)
         return hidden, torch.stack(kept)
 
@@ -177,6 +238,11 @@ class Reader(nn.Module):
                 ]
                 state[f"layers.{to}.attention.{part}"] = torch.cat(joint)
         self.load_state_dict(state, strict=False)
+
+
+def half_precision() -> torch.autocast:
+    """Matrix products in bfloat16, which recent CPUs compute much faster."""
+    return torch.autocast("cpu", dtype=torch.bfloat16)
 
 
 def mean(texts: Tensor, present: Tensor) -> Tensor:

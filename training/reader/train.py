@@ -1,6 +1,6 @@
 """Trains a reader in stages; interrupted runs resume from the last checkpoint.
 
-python -m reader.train NAME --stages mutations:0.25,mixed:1,written:2
+python -m reader.train NAME
 """
 
 from __future__ import annotations
@@ -16,17 +16,19 @@ from typing import Any
 
 import torch
 
-from reader.base_weights import cross_encoder_path, read_weights
+from reader.base_weights import base_folder, read_weights
 from reader.examples import Example, ExampleReader, batches, with_extras
 from reader.losses import Batch, losses
 from reader.metrics import evaluate
-from reader.model import Reader
+from reader.model import Reader, half_precision
 from reader.paths import DATA, MUTATIONS, OUTPUT, PUBLIC
 
 DEVELOPMENT = frozenset({"astronomy", "curl", "fastapi", "vagov"})
 """Whole books that are never trained on: stages, weights and thresholds are chosen on them."""
 NOT_FOR_SHIPPING = ("sick",)
 """Public sets whose licence does not allow shipping what was trained on them."""
+STAGES = "mutations:0.3,mixed:1,templates:1,mixed:1,written:1.2"
+"""Easy things first: mutated sentences, then everything with public pairs, then what language models wrote."""
 WARM_UP_STEPS, LAST_RATE = 60, 0.05
 AVERAGING = 0.995
 """The weights that are evaluated and shipped are a moving average over about 200 steps."""
@@ -38,7 +40,7 @@ class Corpus:
     """All examples of a run, and the batches of its stages."""
 
     def __init__(self, options: argparse.Namespace) -> None:
-        reader = ExampleReader(options.tokenizer)
+        reader = self._reader = ExampleReader(options.base / "tokenizer.json")
         self._options, self._random = options, Random(options.seed)
         books = {path.name.split(".")[0]: reader.written(path) for path in sorted((DATA / "written").glob("*.gz"))}
         self.written = [e for book, examples in books.items() if book not in DEVELOPMENT for e in examples]
@@ -48,16 +50,19 @@ class Corpus:
         self.public = reader.public(PUBLIC, NOT_FOR_SHIPPING) if PUBLIC.exists() else []
 
     def stage(self, name: str) -> list[list[Example]]:
-        """One pass over the data of a stage."""
+        """One pass over the data of a stage; statements from templates are new in every pass."""
         options, random = self._options, self._random
+        templates = self._reader.templates(options.templates, random.randrange(1 << 30)) if name != "mutations" else []
+        if name == "templates":
+            return batches(templates, options.tokens, random)
         if name == "public":
             return batches(self.public, options.tokens, random)
-        extras = (14, 4) if name == "mutations" else (options.mutations, options.far)
-        examples = [*with_extras(self.written, self.mutations, *extras, random), *self.plain]
+        extras = (14, 4) if name == "mutations" else (options.mutations, options.others)
+        examples = [*with_extras(self.written, self.mutations, *extras, random), *self.plain, *templates]
         if name == "mutations":
             examples = [_without_written_claims(example) for example in examples]
         if name == "mixed":
-            examples += random.sample(self.public, len(self.public) // 5)
+            examples += random.sample(self.public, int(len(self.public) * options.public))
         return batches([e for e in examples if e.texts], options.tokens, random)
 
     def plan(self) -> Iterator[list[Example]]:
@@ -100,7 +105,7 @@ class Run:
             {"params": decayed, "weight_decay": 0.01},
             {"params": others, "weight_decay": 0.0},
         ]
-        self.optimiser = torch.optim.AdamW(groups, lr=options.rate, betas=(0.9, 0.98))
+        self.optimiser = torch.optim.AdamW(groups, lr=options.rate, betas=(0.9, 0.98), fused=True)
         self.average = {name: value.clone() for name, value in self.model.state_dict().items()}
         self.step = 0
         self._resume()
@@ -158,15 +163,15 @@ class Run:
         decay = LAST_RATE + (1 - LAST_RATE) * (1 - self.step / len(self.plan))
         for group in self.optimiser.param_groups:
             group["lr"] = self.options.rate * min(self.step / WARM_UP_STEPS, decay)
-        parts = losses(self.model, Batch.of(examples))
+        with half_precision():
+            parts = losses(self.model, Batch.of(examples))
         self.optimiser.zero_grad()
         torch.stack(list(parts.values())).sum().backward()
         torch.nn.utils.clip_grad_norm_(self.model.parameters(), MAX_NORM)
         self.optimiser.step()
         share = min(AVERAGING, self.step / (self.step + 9))
-        with torch.no_grad():
-            for name, value in self.model.state_dict().items():
-                self.average[name].mul_(share).add_(value, alpha=1 - share)
+        trained = {name: p.detach() for name, p in self.model.named_parameters() if p.requires_grad}
+        torch._foreach_lerp_([self.average[name] for name in trained], list(trained.values()), 1 - share)
         return {name: value.item() for name, value in parts.items()}
 
     def evaluate(self) -> dict[str, float]:
@@ -179,7 +184,7 @@ class Run:
 def fingerprint() -> str:
     """A hash over the training data."""
     digest = hashlib.sha256()
-    for path in sorted(DATA.rglob("*.gz")):
+    for path in sorted([*(DATA / "written").glob("*.gz"), *(DATA / "plain").glob("*.gz")]):
         digest.update(path.read_bytes())
     return digest.hexdigest()[:16]
 
@@ -187,22 +192,20 @@ def fingerprint() -> str:
 def options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("name", help="names the run's folder")
-    parser.add_argument("--stages", default="mutations:0.25,mixed:1,written:2", help="stage:passes, in order")
-    parser.add_argument("--base", type=Path, default=None, help="ONNX file of the encoder to start from")
+    parser.add_argument("--stages", default=STAGES, help="stage:passes, in order")
+    parser.add_argument("--base", type=Path, default=base_folder(), help="folder of the encoder to start from")
     parser.add_argument("--start", default="", help="averaged weights of an earlier run to start from")
-    parser.add_argument("--tokenizer", type=Path, default=None)
     parser.add_argument("--layers", type=int, default=6)
-    parser.add_argument("--rate", type=float, default=1e-4)
+    parser.add_argument("--rate", type=float, default=1.5e-4)
     parser.add_argument("--tokens", type=int, default=2200, help="a batch")
     parser.add_argument("--mutations", type=int, default=6, help="a passage")
-    parser.add_argument("--far", type=int, default=2, help="texts about other passages, a passage")
-    parser.add_argument("--evaluate", type=int, default=150, help="steps between evaluations")
+    parser.add_argument("--others", type=int, default=4, help="texts about other passages, a passage")
+    parser.add_argument("--templates", type=int, default=6000, help="statements from templates in a pass")
+    parser.add_argument("--public", type=float, default=0.25, help="share of the public pairs in a mixed pass")
+    parser.add_argument("--evaluate", type=int, default=400, help="steps between evaluations")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--seed", type=int, default=1)
-    chosen = parser.parse_args()
-    chosen.base = chosen.base or cross_encoder_path()
-    chosen.tokenizer = chosen.tokenizer or cross_encoder_path().with_name("tokenizer.json")
-    return chosen
+    return parser.parse_args()
 
 
 def main() -> None:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from glossator.answer.lead_ins import QuoteLayout, introduced_by, is_lead_in
-from glossator.core.text.words import WordFinder, all_words, content_words
+from glossator.core.text.words import WordFinder, all_words, content_words, is_statement
 from glossator.core.types import Block, Chunk, Span, Vector
 
 MIN_SENTENCES, USUAL_SENTENCES, MAX_SENTENCES = 2, 4, 5
@@ -25,6 +25,10 @@ _SIMILARITY_WEIGHT, _RELEVANCE_WEIGHT, _RANK_PENALTY = 4.0, 0.35, 0.2
 """What counts besides the question's words: similarity, the passage's relevance, and its rank."""
 _SUBJECT_WEIGHT, _MAX_SUBJECT_WORDS, _SUBJECT_LENGTH = 0.4, 3, 60
 """A sentence that begins with all the words of a short question ("What is SLAM?") counts as its definition."""
+READ_WEIGHT = 1.5
+"""The share that the reader gives to a sentence: how likely it is the one that answers."""
+_SURE = 0.6
+"""A share from which one sentence may be the whole answer."""
 _HEADING_WEIGHT = 0.3
 """A word of the question in a heading counts this much of one in the sentence itself."""
 
@@ -48,6 +52,11 @@ _GENERIC_WORDS = frozenset(
     english like five to for and an tldr tl dr concept concepts notion term detail details easy easily language
     """.split()
 )
+
+
+Shares = Mapping[tuple[str, int], float]
+"""For a sentence, by the id of its chunk and its number there, how likely it is the one that answers."""
+NOT_READ: Shares = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +95,8 @@ class _Candidate:
     chunk: int
     sentence: int
     quote: Quote
+    share: float = 0.0
+    """How likely the reader takes it for the one that answers."""
 
 
 def is_generic(question: str) -> bool:
@@ -99,12 +110,20 @@ def refers_to_text(question: str) -> bool:
 
 
 def choose_sentences(
-    weights: dict[str, float], query: Vector | None, chunks: Sequence[ScoredChunk], *, fragments: bool = False
+    weights: dict[str, float],
+    query: Vector | None,
+    chunks: Sequence[ScoredChunk],
+    read: Shares = NOT_READ,
+    *,
+    fragments: bool = False,
 ) -> list[Quote]:
-    """Two to five sentences, first the one that answers best; or `fragments`, if there is no sentence."""
-    candidates = _candidates(weights, query, chunks, _is_sentence)
+    """One to five sentences, first the one that answers best; or `fragments`, if there is no sentence.
+
+    `read` is what the reader says of sentences.
+    """
+    candidates = _candidates(weights, query, chunks, read, is_statement)
     if fragments and not candidates:
-        candidates = _candidates(weights, query, chunks, _has_content)
+        candidates = _candidates(weights, query, chunks, read, _has_content)
     if not candidates:
         return []
     ranked = sorted(candidates, key=lambda c: (-c.quote.score, c.chunk, c.sentence))
@@ -127,7 +146,7 @@ def _with_introduced(quotes: Sequence[Quote], best: Quote, chunks: dict[str, Sco
 
 def choose_summary(chunks: Sequence[ScoredChunk]) -> list[Quote]:
     """The most central sentences, or fragments if there is no sentence, in reading order."""
-    return _most_central(chunks, _is_sentence) or _most_central(chunks, _has_content)
+    return _most_central(chunks, is_statement) or _most_central(chunks, _has_content)
 
 
 def _most_central(chunks: Sequence[ScoredChunk], is_quotable: Callable[[str], bool]) -> list[Quote]:
@@ -147,7 +166,11 @@ def _most_central(chunks: Sequence[ScoredChunk], is_quotable: Callable[[str], bo
 
 
 def _candidates(
-    weights: dict[str, float], query: Vector | None, chunks: Sequence[ScoredChunk], is_quotable: Callable[[str], bool]
+    weights: dict[str, float],
+    query: Vector | None,
+    chunks: Sequence[ScoredChunk],
+    read: Shares,
+    is_quotable: Callable[[str], bool],
 ) -> list[_Candidate]:
     finder = WordFinder(tuple(weights))
     seen: set[str] = set()
@@ -162,7 +185,8 @@ def _candidates(
                 continue
             seen.add(text)
             score = _score(text, item, float(similarities[s]), in_headings, finder, weights) - _RANK_PENALTY * c
-            found.append(_Candidate(c, s, Quote(item.chunk, span, score)))
+            share = read.get((item.chunk.chunk_id, s), 0.0)
+            found.append(_Candidate(c, s, Quote(item.chunk, span, score + READ_WEIGHT * share), share))
     return found
 
 
@@ -194,11 +218,6 @@ def _is_subject(text: str, finder: WordFinder, weights: dict[str, float]) -> boo
     return bool(found) and found[0][0] == 0 and {stem for _, stem in found} == weights.keys()
 
 
-def _is_sentence(text: str) -> bool:
-    """Whether a text can stand in an answer: headings, labels, questions and lead-ins to a list cannot."""
-    return len(text) >= 20 and len(content_words(text)) >= 3 and not text.endswith((":", "?", "：", "؟"))
-
-
 def _has_content(text: str) -> bool:
     """Whether a fragment says anything: enough for a selection, whose limits the reader chose."""
     return bool(content_words(text))
@@ -207,9 +226,10 @@ def _has_content(text: str) -> bool:
 def _pick(ranked: Sequence[_Candidate]) -> list[_Candidate]:
     """The best few candidates, without near-duplicates."""
     picked: list[_Candidate] = []
+    needed = 1 if ranked[0].share >= _SURE else MIN_SENTENCES
     for candidate in ranked:
         close = candidate.quote.score >= _CLOSE_TO_BEST * ranked[0].quote.score
-        if len(picked) == USUAL_SENTENCES or (len(picked) >= MIN_SENTENCES and not close):
+        if len(picked) == USUAL_SENTENCES or (len(picked) >= needed and not close):
             break
         if not any(_is_near_duplicate(candidate.quote.text, other.quote.text) for other in picked):
             picked.append(candidate)

@@ -16,10 +16,12 @@ from glossator.core.ports import Embedder
 from glossator.core.settings import Settings
 from glossator.embed.remote import RemoteEmbedder
 from glossator.pipeline.wiring import (
+    configured_judge,
     configured_models,
     make_embedder,
     make_records,
     make_verifier,
+    reader_problem,
     require_database_driver,
 )
 from glossator.store.index.generations import Generations
@@ -61,6 +63,7 @@ def diagnose(settings: Settings, *, live: bool = False) -> list[DoctorFinding]:
         *index,
         _verification(settings),
         *_answers(settings, live=live),
+        *_second_opinion(settings, live=live),
         DoctorFinding("storage", "Qdrant Edge in the data directory", "no server is configured"),
         _records(settings),
     ]
@@ -108,6 +111,19 @@ def _answers(settings: Settings, *, live: bool) -> list[DoctorFinding]:
     return [DoctorFinding("answers", order, "set by GLOSSATOR_LLM; `glossator doctor --live` tests them")]
 
 
+def _second_opinion(settings: Settings, *, live: bool) -> list[DoctorFinding]:
+    try:
+        judge = configured_judge(settings)
+    except GlossatorError as error:
+        return [DoctorFinding("second opinion", error.message, error.remedy, good=False)]
+    if judge is None:
+        return []
+    if live:
+        return [replace(finding, topic="second opinion") for finding in asyncio.run(_test_models([judge]))]
+    used = "set by GLOSSATOR_JUDGE" if settings.llm.strip() else "not used: GLOSSATOR_LLM is not set"
+    return [DoctorFinding("second opinion", judge.label, used)]
+
+
 async def _test_models(chain: Sequence[Provider]) -> list[DoctorFinding]:
     """Ask each language model for one word."""
     from glossator.answer.llm.client import probe
@@ -120,9 +136,15 @@ async def _test_models(chain: Sequence[Provider]) -> list[DoctorFinding]:
 
 
 def _verification(settings: Settings) -> DoctorFinding:
-    if make_verifier(settings).encoder is not None:
-        return DoctorFinding("checks", "words and the token model", "the token model is installed")
-    why = "set by GLOSSATOR_VERIFY_MODELS" if not settings.verify_models else "the token model is not installed"
+    """Which models check claims besides their words."""
+    if problem := reader_problem(settings):
+        return DoctorFinding("checks", problem.message, f"words alone are compared; {problem.remedy}", good=False)
+    verifier = make_verifier(settings)
+    if verifier.reader is not None:
+        return DoctorFinding("checks", f"words and the reader model, {verifier.reader.fingerprint}", "the default")
+    if verifier.encoder is not None:
+        return DoctorFinding("checks", "words and the token model", "set by GLOSSATOR_READER")
+    why = "the token model is not installed" if settings.verify_models else "set by GLOSSATOR_VERIFY_MODELS"
     return DoctorFinding("checks", "words only", why)
 
 

@@ -50,6 +50,8 @@ class Verdict:
     score: float
     evidence: Evidence | None
     reasons: tuple[str, ...] = ()
+    in_doubt: bool = False
+    """Whether the claim may be true, but not surely enough to be shown: its source may be quoted instead."""
 
 
 class Policy(StrEnum):
@@ -114,6 +116,14 @@ class UnsupportedClaim:
 
     text: str
     verdict: Verdict
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimInDoubt:
+    """A claim that may be true, with the part of its source to check it against."""
+
+    text: str
+    source: str
 
 
 @dataclass(frozen=True, slots=True)

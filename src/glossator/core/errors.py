@@ -24,6 +24,7 @@ GlossatorError
 │   ├── DatabaseUnavailable       the database is unreachable, locked or full
 │   ├── ConversationBusy          too many turns are waiting for this conversation
 │   └── ConversationChanged       deleted, or continued by another turn
+├── ReaderUnavailable             the reader model is missing or damaged
 └── EmbeddingModelUnavailable     the embedding model is missing, altered or unreachable
     └── EmbeddingRequestRejected  the embedding model works, but rejects this request
 """
@@ -147,6 +148,10 @@ class ConversationBusy(RecordsError):
 
 class ConversationChanged(RecordsError):
     """The conversation was deleted, or continued by another turn."""
+
+
+class ReaderUnavailable(GlossatorError):
+    """The reader model is missing or damaged."""
 
 
 class EmbeddingModelUnavailable(GlossatorError):

@@ -9,7 +9,8 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from glossator.core.answers import UnsupportedClaim
+from glossator.core.answers import ClaimInDoubt, Status, UnsupportedClaim
+from glossator.core.inference.reading import Reading, ReadSource, SourceText
 from glossator.core.question import DraftRequest
 from glossator.core.types import Chunk, Embedding, Filters, Hit, Passage, QueryEmbedding, TokenVectors
 
@@ -70,6 +71,38 @@ class TokenEncoder(Protocol):
 
     def encode(self, text: str) -> TokenVectors:
         """The vectors of a text's tokens."""
+
+
+class Reader(Protocol):
+    """Reads a text once, and judges claims and questions against it."""
+
+    @property
+    def fingerprint(self) -> str:
+        """Identifies the model."""
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether others are waiting for it."""
+
+    def count_tokens(self, texts: Sequence[str]) -> list[int]:
+        """The number of tokens of each text."""
+
+    def read(self, sources: Sequence[SourceText]) -> list[ReadSource]:
+        """Read sources, so that texts can be judged against them."""
+
+    def judge(self, text: str, sources: Sequence[ReadSource]) -> list[Reading]:
+        """What the model says of a claim or a question, against each source; nothing if the text is too long."""
+
+
+class SecondOpinion(Protocol):
+    """Judges the claims that stay in doubt."""
+
+    @property
+    def name(self) -> str:
+        """The language model, for the receipt."""
+
+    def judge(self, claims: Sequence[ClaimInDoubt], seconds: float) -> list[Status | None]:
+        """A status for each claim; None where it gave none, or not in time."""
 
 
 class Drafter(Protocol):

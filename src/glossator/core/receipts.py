@@ -50,6 +50,8 @@ class AnswerWithReceipt:
     receipt: Receipt
     passages: tuple[Passage, ...] = ()
     repeated: bool = False
+    repeatable: bool = True
+    """Whether the same question would get the same answer now."""
 
     @property
     def answer(self) -> Answer:

@@ -33,6 +33,7 @@ class Settings(BaseSettings):
     data_dir: Path = Field(Path(".glossator"), description="Folder of the index and its cache.")
     embedder: str = Field("local", description="`local`, a folder that contains a model, or a remote model.")
     llm: str = Field("", description="Language models, in order of preference; empty means quotes only.")
+    judge: str = Field("", description="A language model that judges claims in doubt; empty means none.")
     answer_seconds: float = Field(30.0, gt=0, le=600, description="Timeout for writing an answer.")
     query_seconds: float = Field(5.0, ge=1, le=600, description="Time within which `/query` answers.")
     similarity_threshold: float = Field(
@@ -40,7 +41,10 @@ class Settings(BaseSettings):
     )
     cache_answers: int = Field(1000, ge=0, le=1_000_000, description="Answers cached in memory; 0 disables the cache.")
     threads: int = Field(0, ge=0, le=256, description="Threads for local models; 0 means all cores.")
-    verify_models: bool = Field(True, description="Whether verification uses the token model, or compares words only.")
+    verify_models: bool = Field(True, description="Whether verification uses models, or compares words only.")
+    reader: Literal["auto", "off"] = Field(
+        "auto", description="`auto` uses the reader model for answers and checks; `off` does without it."
+    )
     max_file_mb: float = Field(10.0, gt=0, le=1000, description="Maximum size of a file; larger ones are skipped.")
     database_url: SecretStr = _secret("DATABASE_URL", "Postgres database for conversations; empty means SQLite.")
     embedder_api_key: SecretStr = Field(SecretStr(""), description="API key for an embedder given by its URL.")

@@ -10,6 +10,9 @@ ANSWERABLE = 0.3
 ANSWERABLE_POINTED_AT = 0.1
 """The same for a selection that the question points at ("what does this mean?"): the reader chose the text."""
 
+DRAFTABLE = 0.1
+"""Relevance below which a question does not reach a language model either: the book clearly does not speak of it."""
+
 LOW_CONFIDENCE = 0.5
 """Between `ANSWERABLE` and this, the best passage is a weak match and the answer is marked `low_confidence`."""
 
@@ -18,6 +21,9 @@ SUPPORTED = 0.5
 
 SHOWN = 0.75
 """Minimum verdict score for the strict gate to show a sentence: it passes half as many false ones as `SUPPORTED`."""
+
+QUOTED = 0.2
+"""Minimum verdict score of a claim that is not shown, but in whose place its source is quoted."""
 
 HIGH, MEDIUM = 0.8, 0.5
 """Above `HIGH`, confidence is High; from `MEDIUM`, Medium; below, Low. The agent contract defines these levels."""
@@ -30,9 +36,15 @@ def is_answerable(relevance: float, threshold: float = ANSWERABLE, *, pointed_at
     return relevance >= (min(threshold, ANSWERABLE_POINTED_AT) if pointed_at else threshold)
 
 
+def is_draftable(relevance: float, threshold: float, *, was_read: bool) -> bool:
+    """Whether a language model is asked. If the reader model has read the passages, it may decline for itself."""
+    lenient = was_read and threshold == ANSWERABLE
+    return relevance >= (DRAFTABLE if lenient else threshold)
+
+
 def is_low_confidence(best_score: float) -> bool:
     """Whether the best passage is only a weak match."""
-    return ANSWERABLE <= best_score < LOW_CONFIDENCE
+    return DRAFTABLE <= best_score < LOW_CONFIDENCE
 
 
 def confidence_level(confidence: float) -> Level:

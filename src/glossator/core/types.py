@@ -161,10 +161,11 @@ def best_score(passages: Sequence[Passage]) -> float:
 
 @dataclass(frozen=True, slots=True)
 class RetrievedChunk:
-    """A passage with the chunk it came from."""
+    """A passage with the chunk it came from; `level` is the logit of its score, which tells very low scores apart."""
 
     passage: Passage
     chunk: Chunk
+    level: float
 
 
 @dataclass(frozen=True, slots=True)

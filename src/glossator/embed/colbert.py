@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from glossator.core.inference.cores import available_cores
+from glossator.core.inference.sessions import sha256
 from glossator.core.types import TokenVectors
-from glossator.embed.cores import available_cores
-from glossator.embed.local import built_in_model, open_session, open_tokenizer, run_model, sha256
+from glossator.embed.local import built_in_model, open_session, open_tokenizer, run_model
 
 if TYPE_CHECKING:
     import onnxruntime

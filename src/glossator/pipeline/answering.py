@@ -15,25 +15,21 @@ from glossator.core.errors import LanguageModelUnavailable, RecordsError
 from glossator.core.ports import Drafter
 from glossator.core.question import DraftRequest, Question
 from glossator.core.receipts import AnswerWithReceipt
-from glossator.core.thresholds import is_answerable
+from glossator.core.thresholds import is_answerable, is_draftable
 from glossator.core.timing import stage
-from glossator.core.types import Passage, RetrievalResult, best_score
+from glossator.core.types import Passage, best_score
 from glossator.pipeline.drafting import DraftStream
 from glossator.pipeline.extracting import extract, extract_selection
+from glossator.pipeline.reading import search_and_read, search_book
 from glossator.pipeline.receipts import receipt_for
 from glossator.pipeline.wiring import Engine
-from glossator.retrieve import retrieve, shorten
+from glossator.retrieve import shorten
 from glossator.store.index.generations import Generation
 from glossator.verification.confidence import confidence
 
 T = TypeVar("T")
 AnswerIterator = AsyncIterator[Delta | AnswerWithReceipt]
 """An answer as it is written: deltas, then the whole answer."""
-
-
-def search_book(engine: Engine, book: Generation, question: Question) -> RetrievalResult:
-    """The best passages of one generation."""
-    return retrieve(engine.embedder, book.index, book.documents, question, book.manifest.generation)
 
 
 async def answer_without_session(engine: Engine, question: Question, drafter: Drafter | None = None) -> AnswerIterator:
@@ -63,7 +59,7 @@ async def answer_question(engine: Engine, question: Question, drafter: Drafter |
         return
     pieces = _from_selection(engine, question, drafter) if book is None else _from_book(engine, book, question, drafter)
     async for piece in pieces:
-        if cacheable and isinstance(piece, AnswerWithReceipt) and not piece.answer.degraded:
+        if cacheable and isinstance(piece, AnswerWithReceipt) and piece.repeatable and not piece.answer.degraded:
             engine.cache.put(key, piece)
         yield piece
 
@@ -96,13 +92,14 @@ async def _from_book(engine: Engine, book: Generation, question: Question, draft
 
     standalone = standalone_question(question.text, [asked for asked, _ in question.past])
     searched = replace(question, text=shorten(standalone))  # joined questions may be longer than one may be
-    found = await asyncio.to_thread(search_book, engine, book, searched)
+    found, reading = await asyncio.to_thread(search_and_read, engine, book, searched)
     passages: Sequence[Passage] = found.passages
-    answerable = is_answerable(found.relevance, engine.settings.similarity_threshold)
+    threshold = engine.settings.similarity_threshold
+    answerable = is_answerable(found.relevance, threshold)
     answer: Answer | None = None
     written_by: Drafter | None = None
     draft: DraftStream | None = None
-    if drafter is not None and answerable:
+    if drafter is not None and is_draftable(found.relevance, threshold, was_read=bool(reading.passages)):
         draft = DraftStream(engine, drafter, DraftRequest(question, found.passages, search_more))
         with stage("generation"):
             async for delta in draft.deltas():
@@ -117,13 +114,13 @@ async def _from_book(engine: Engine, book: Generation, question: Question, draft
     if answer is None:
         quotes = None
         if answerable and not (draft and draft.declined):
-            quotes = await _in_thread(extract, engine, standalone, found, book, _claims_replaced(draft))
-        answer = _quoted_or_abstained(quotes, question, found.passages, draft)
+            quotes = await _in_thread(extract, engine, standalone, found, book, reading, _claims_replaced(draft))
+        answer = _quoted_or_abstained(quotes, question, found.passages, draft if answerable else None)
         yield Delta.of(answer)
     if found.query is None:
         answer = replace(answer, degraded=True, keywords_only=True)
     receipt = receipt_for(engine, question, answer, passages, book.manifest, written_by)
-    yield AnswerWithReceipt(receipt, tuple(passages))
+    yield AnswerWithReceipt(receipt, tuple(passages), repeatable=not reading.skipped)
 
 
 async def _from_selection(engine: Engine, question: Question, drafter: Drafter | None) -> AnswerIterator:

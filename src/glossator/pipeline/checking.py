@@ -8,7 +8,7 @@ from glossator.core.answers import CheckedDraft, Policy
 from glossator.core.errors import QuestionError
 from glossator.core.question import Question
 from glossator.core.types import Passage
-from glossator.pipeline.answering import search_book
+from glossator.pipeline.reading import search_book
 from glossator.pipeline.wiring import Engine
 from glossator.verification.claims.split import SegmentKind, split_draft
 from glossator.verification.gate import check
@@ -17,7 +17,7 @@ from glossator.verification.reading.tokenizer import has_content
 PASSAGES_PER_CLAIM = 5
 """Passages of the book that each claim is checked against if no passages are given."""
 
-MAX_DRAFT_LENGTH = 64_000
+MAX_DRAFT_LENGTH = 32_000
 """In characters."""
 
 MAX_SEARCHES = 50

@@ -48,7 +48,10 @@ class DraftStream:
         self.passages: list[Passage] = list(request.passages)
         selection = request.question.selection
         sources = request.passages if selection is None else (selection,)
-        self._gate = Gate(engine.verifier, engine.verifier.prepare(sources), is_expired=self._is_over)
+        prepared = engine.verifier.prepare(sources)
+        self._gate = Gate(
+            engine.verifier, prepared, seconds_left=self._seconds_left, second_opinion=engine.second_opinion
+        )
         self.degraded = self.declined = self._received = False
 
     @property
@@ -66,6 +69,8 @@ class DraftStream:
         except (LanguageModelUnavailable, TimeoutError) as error:
             _log.warning("draft cut short: %s", str(error) or "deadline exceeded")
             self.degraded = True
+            if shown := await asyncio.to_thread(self._gate.release):
+                yield Delta(shown)
             return
         try:
             async for text in self._revised():
@@ -124,4 +129,7 @@ class DraftStream:
             await pieces.aclose()  # type: ignore[attr-defined]
 
     def _is_over(self) -> bool:
-        return time.monotonic() >= self._deadline
+        return self._seconds_left() <= 0
+
+    def _seconds_left(self) -> float:
+        return self._deadline - time.monotonic()

@@ -13,8 +13,8 @@ from glossator.core.thresholds import is_answerable
 from glossator.core.types import BlockKind, Document
 from glossator.evaluate.golden import load_golden
 from glossator.ingest.files import is_inside
-from glossator.pipeline.answering import search_book
 from glossator.pipeline.extracting import extract
+from glossator.pipeline.reading import search_and_read
 from glossator.pipeline.wiring import Engine
 from glossator.store.index.generations import Generation
 
@@ -88,13 +88,13 @@ def _from_headings(document: Document) -> Iterator[str]:
 
 def _is_covered(engine: Engine, book: Generation, text: str) -> bool:
     """Whether the book covers a question, which its author says it answers."""
-    return is_answerable(search_book(engine, book, Question(text)).relevance)
+    return is_answerable(search_and_read(engine, book, Question(text))[0].relevance)
 
 
 def _is_answered(engine: Engine, book: Generation, text: str) -> bool:
     """Whether the book answers a question in its own words, without a language model."""
-    found = search_book(engine, book, Question(text))
+    found, reading = search_and_read(engine, book, Question(text))
     if not is_answerable(found.relevance, engine.settings.similarity_threshold):
         return False
-    answer = extract(engine, text, found, book)
+    answer = extract(engine, text, found, book, reading)
     return bool(answer and answer.sentences)

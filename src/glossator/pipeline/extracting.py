@@ -21,9 +21,10 @@ from glossator.core.answers import Answer, Evidence
 from glossator.core.ports import no_progress
 from glossator.core.question import Question
 from glossator.core.thresholds import is_answerable
-from glossator.core.types import Block, Chunk, Passage, RetrievalResult
+from glossator.core.types import Block, Chunk, Passage, RetrievalResult, Vector
 from glossator.ingest.chunk import SELECTION_CHUNKS, chunk_document
 from glossator.ingest.selection import selection_document
+from glossator.pipeline.reading import NOTHING_READ, QuestionReading, read_unless_busy
 from glossator.pipeline.wiring import Engine
 from glossator.retrieve import embedding_seconds, nearest_chunks, selection_relevance, weigh_words
 from glossator.store.index.generations import Generation
@@ -37,11 +38,17 @@ MAX_SELECTION_TOKENS = 3000
 
 
 def extract(
-    engine: Engine, question: str, found: RetrievalResult, book: Generation, replaced: int = 0
+    engine: Engine,
+    question: str,
+    found: RetrievalResult,
+    book: Generation,
+    reading: QuestionReading = NOTHING_READ,
+    replaced: int = 0,
 ) -> Answer | None:
     """An answer from the passages found, or None if none of their sentences answers the question.
 
-    `replaced` counts the claims of a language model that the answer replaces: they lower its confidence.
+    `reading` is what the reader says of their sentences. `replaced` counts the claims of a language model that the
+    answer replaces: they lower its confidence.
     """
     vectors = book.index.sentence_vectors([item.chunk for item in found.chunks])
     material = [
@@ -49,7 +56,7 @@ def extract(
         for f, v in zip(found.chunks, vectors, strict=True)
     ]
     query = found.query.sentence if found.query else None
-    quotes = choose_sentences(weigh_words(question, book.documents).weights, query, material)
+    quotes = choose_sentences(weigh_words(question, book.documents).weights, query, material, reading.sentences)
     if not quotes:
         return None
     scores = {passage.chunk_id: passage.score for passage in found.passages}
@@ -72,15 +79,25 @@ def extract_selection(engine: Engine, question: Question, replaced: int = 0) -> 
         quotes = choose_summary([ScoredChunk(c, v, relevance) for c, v in zip(chunks, vectors, strict=True)])
     else:
         scores = selection_relevance(chunks, embedded, query, words, engine.embedder.calibration.selection)
+        material = [ScoredChunk(c, v, s) for c, v, s in zip(chunks, vectors, scores, strict=True)]
+        material.sort(key=lambda item: -item.relevance)
+        reading = _read_selection(engine, question.text, material, query.sentence)
         relevance = max(scores, default=0.0)
         threshold = engine.settings.similarity_threshold
         if not is_answerable(relevance, threshold, pointed_at=refers_to_text(question.text)):
             return None
-        material = [ScoredChunk(c, v, s) for c, v, s in zip(chunks, vectors, scores, strict=True)]
-        material.sort(key=lambda item: -item.relevance)
-        quotes = choose_sentences(words.weights, query.sentence, material, fragments=True)
+        quotes = choose_sentences(words.weights, query.sentence, material, reading.sentences, fragments=True)
     checked = _check(engine, quotes, [selection], [_evidence_in_selection(quote) for quote in quotes])
     return cite_selection(checked, _confidence(relevance, checked, replaced)) if checked else None
+
+
+def _read_selection(engine: Engine, question: str, material: Sequence[ScoredChunk], query: Vector) -> QuestionReading:
+    """What the reader says of the selection's best chunks."""
+    if engine.reader is None:
+        return NOTHING_READ
+    best = max((item.relevance for item in material), default=0.0)
+    chunks, nearness = [item.chunk for item in material], [item.vectors @ query for item in material]
+    return read_unless_busy(engine.reader, question, chunks, nearness, best)
 
 
 def _blocks(chunk: Chunk, book: Generation) -> tuple[Block, ...]:

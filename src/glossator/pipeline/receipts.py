@@ -23,6 +23,10 @@ _CONTEXT_LENGTH = 1500
 """Characters on either side of a changed quote that a sentence is checked against."""
 
 
+_AS_IT_WAS = (SourceState.UNCHANGED, SourceState.SELECTION)
+"""Sources that the same verifier would judge a sentence by in the same way."""
+
+
 def make_receipt(
     question: str,
     answer: Answer,
@@ -68,7 +72,7 @@ def receipt_for(
         embedder=engine.embedder.fingerprint,
         answerer=drafter.name if drafter else "extractive",
         prompt_hash=drafter.prompt_hash if drafter else "",
-        settings=drafter.settings if drafter else {},
+        settings=(drafter.settings | ({"judge": engine.judge} if engine.judge else {})) if drafter else {},
         verifier=engine.verifier.version,
     )
 
@@ -103,8 +107,10 @@ def _check_again(
         states.append(state)
         texts += [text] if text else []
     worst = max(states, key=list(SourceState).index, default=SourceState.GONE)
-    prepared = verifier.prepare(texts)
     before = sentence.verdict.status if sentence.verdict else None
+    if sentence.verdict and worst in _AS_IT_WAS and receipt.verifier == verifier.version:
+        return ReplayedSentence(sentence.text, before, sentence.verdict, worst)
+    prepared = verifier.prepare(texts)
     verdict = verifier.judge(sentence.text, prepared)
     code = verdict if verdict.supported else verifier.judge_code(sentence.text, prepared)
     return ReplayedSentence(sentence.text, before, code if code.supported else verdict, worst)

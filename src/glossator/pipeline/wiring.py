@@ -6,23 +6,26 @@ import asyncio
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from datetime import timedelta
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING
 
 from glossator.answer.llm.policy import DEFAULT_RETRY_POLICY, RetryPolicy
-from glossator.answer.llm.providers import Provider, providers
-from glossator.core.errors import GlossatorError, SettingsError
+from glossator.answer.llm.providers import Provider, judge_provider, providers
+from glossator.core.errors import GlossatorError, ReaderUnavailable, SettingsError
 from glossator.core.extras import require
 from glossator.core.files import protect_data_dir
-from glossator.core.ports import Embedder, WordCounts
+from glossator.core.inference.reading import SourceText
+from glossator.core.ports import Embedder, Reader, SecondOpinion, WordCounts
 from glossator.core.settings import Settings
+from glossator.core.types import Span
 from glossator.embed.colbert import ColbertEncoder
 from glossator.embed.endpoints import EMBEDDER_FORMS, find_endpoint
 from glossator.embed.local import LocalEmbedder, built_in_model, is_installed
 from glossator.embed.remote import RemoteEmbedder
 from glossator.pipeline.cache import AnswerCache
+from glossator.read.reader import OnnxReader
 from glossator.store.index.generations import Generation, Generations
 from glossator.verification.judge import Verifier
 
@@ -40,20 +43,25 @@ class Engine:
         embedder: Embedder,
         generations: Generations,
         verifier: Verifier,
+        reader: Reader | None,
         open_records: Callable[[], RecordStore],
         open_drafter: Callable[[], AgentDrafter | None] = lambda: None,
         models: Sequence[str] = (),
+        judge: str = "",
+        open_judge: Callable[[], SecondOpinion | None] = lambda: None,
     ) -> None:
         self.settings = settings
         self.embedder = embedder
         self.generations = generations
         self.verifier = verifier
+        self.reader = reader
         self._open_records = open_records
         self._records: RecordStore | None = None
         self._open_drafter = open_drafter
         self._drafter: AgentDrafter | None = None
         self._drafter_loaded = False
         self._models = models
+        self.judge, self._open_judge = judge, open_judge
         self.cache = AnswerCache(settings.cache_answers)
         self._generation_lock, self._drafter_lock = Lock(), Lock()
         self._open: Generation | None = None
@@ -78,7 +86,10 @@ class Engine:
             self.generation()
             self.embedder.embed_query("ready")
             _ = self.embedder.calibration
-        _ = self.drafter
+        with suppress(GlossatorError):
+            if self.reader is not None:
+                self.reader.judge("ready?", self.reader.read([SourceText((), "Ready.", (Span(0, 6),))]))
+        _ = self.drafter, self.second_opinion
 
     def generation_if_open(self) -> Generation | None:
         """The current generation if it is already open; does not block."""
@@ -109,6 +120,11 @@ class Engine:
     async def load_drafter(self) -> AgentDrafter | None:
         """The drafter, loaded in a thread: its imports take seconds."""
         return self._drafter if self._drafter_loaded else await asyncio.to_thread(lambda: self.drafter)
+
+    @cached_property
+    def second_opinion(self) -> SecondOpinion | None:
+        """The language model that judges claims in doubt, if one is configured; opened on first use."""
+        return self._open_judge()
 
     @property
     def model_states(self) -> dict[str, str]:
@@ -157,16 +173,19 @@ class UniformWordCounts:
 
 def wire(settings: Settings, retry_policy: RetryPolicy = DEFAULT_RETRY_POLICY) -> Engine:
     """Build an engine from settings; what is misconfigured or not installed is refused here."""
-    chain = configured_models(settings)
+    chain, judge = configured_models(settings), configured_judge(settings)
     require_database_driver(settings)
     return Engine(
         settings,
         make_embedder(settings),
         Generations(settings.data_dir),
         make_verifier(settings),
+        make_reader(settings),
         lambda: make_records(settings),
         lambda: make_drafter(settings, chain, retry_policy),
         tuple(provider.label for provider in chain),
+        judge.label if judge else "",
+        lambda: make_judge(judge),
     )
 
 
@@ -176,6 +195,23 @@ def configured_models(settings: Settings) -> tuple[Provider, ...]:
     if chain:
         require("llm", "Support for language models (GLOSSATOR_LLM)")
     return chain
+
+
+def configured_judge(settings: Settings) -> Provider | None:
+    """The language model for second opinions, whose packages must be installed."""
+    provider = judge_provider(settings)
+    if provider:
+        require("llm", "Support for language models (GLOSSATOR_JUDGE)")
+    return provider
+
+
+def make_judge(provider: Provider | None) -> SecondOpinion | None:
+    """The second opinion; None without a provider."""
+    if provider is None:
+        return None
+    from glossator.answer.llm.judge import LanguageModelJudge
+
+    return LanguageModelJudge(provider)
 
 
 def require_database_driver(settings: Settings) -> None:
@@ -210,8 +246,27 @@ def make_records(settings: Settings) -> RecordStore:
 
 
 def make_verifier(settings: Settings) -> Verifier:
-    """The verifier, with its token model if that is enabled and installed; loads nothing yet."""
-    return Verifier(_token_model(settings.threads) if settings.verify_models and is_installed() else None)
+    """The verifier, with its models if they are enabled and installed; loads nothing yet."""
+    if not settings.verify_models:
+        return Verifier()
+    return Verifier(_token_model(settings.threads) if is_installed() else None, make_reader(settings))
+
+
+def make_reader(settings: Settings) -> OnnxReader | None:
+    """The reader; None if it is disabled or its files are not as they should be, as `reader_problem` says."""
+    reader = _reader(settings.threads)
+    return reader if settings.reader == "auto" and reader_problem(settings) is None else None
+
+
+def reader_problem(settings: Settings) -> ReaderUnavailable | None:
+    """Why the reader model cannot be used although it is enabled; the token model takes its place."""
+    if settings.reader == "off":
+        return None
+    try:
+        _reader(settings.threads).check()
+    except ReaderUnavailable as error:
+        return error
+    return None
 
 
 def make_embedder(settings: Settings) -> Embedder:
@@ -232,6 +287,11 @@ def make_embedder(settings: Settings) -> Embedder:
 def _built_in_embedder(threads: int) -> LocalEmbedder:
     """Shared by all books of a process: it takes 60 MB, and they use the same cores."""
     return LocalEmbedder(built_in_model(), threads or None)
+
+
+@cache
+def _reader(threads: int) -> OnnxReader:
+    return OnnxReader(threads=threads or None)
 
 
 @cache

@@ -2,21 +2,40 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from glossator.core.answers import CheckedDraft, Evidence, Policy, Sentence, Status, UnsupportedClaim, Verdict
+from glossator.core.answers import (
+    CheckedDraft,
+    ClaimInDoubt,
+    Evidence,
+    Policy,
+    Sentence,
+    Status,
+    UnsupportedClaim,
+    Verdict,
+)
+from glossator.core.ports import SecondOpinion
 from glossator.core.text.characters import sanitize
+from glossator.core.text.marks import escape_marks
+from glossator.core.text.words import is_statement
 from glossator.core.thresholds import SHOWN
 from glossator.core.types import Passage
 from glossator.verification.claims.split import DraftSplitter, Segment, SegmentKind
 from glossator.verification.headings import makes_claim
 from glossator.verification.judge import PreparedPassages, Verifier, unsupported
-from glossator.verification.sanitize import is_rule, is_small_talk, safe_markdown, safe_prefix
+from glossator.verification.sanitize import is_rule, is_shown_as_it_is, is_small_talk, safe_markdown, safe_prefix
 
-MAX_CLAIMS = 400
+MAX_CLAIMS = 200
 """Per draft. Later claims are withheld without a check."""
+
+MAX_MARGIN = 600
+"""Characters on either side of the evidence that a second opinion sees."""
+
+MAX_QUOTE = 600
+"""In characters, of the words that are quoted in place of a claim."""
 
 UNVERIFIED = "[unverified]"
 NOT_CLOSE_ENOUGH = "close to a passage, but not close enough to count as supported"
@@ -25,6 +44,7 @@ UNCITED = "has no citation and is not supported by any passage"
 TOO_MANY_CLAIMS = f"not checked: only the first {MAX_CLAIMS} claims of a draft are checked"
 DEADLINE_EXCEEDED = "could not be checked before the deadline"
 _SURROGATES = re.compile("[\ud800-\udfff]")
+_SENTENCE_END = re.compile(r"[.!…][\"'”’)\]]*$")
 _MARKER = re.compile(r"[^\s].*$", re.DOTALL)
 
 
@@ -36,10 +56,12 @@ class Gate:
         verifier: Verifier,
         prepared: PreparedPassages,
         policy: Policy = Policy.STRICT,
-        is_expired: Callable[[], bool] = lambda: False,
+        seconds_left: Callable[[], float] = lambda: math.inf,
+        second_opinion: SecondOpinion | None = None,
     ) -> None:
         self._verifier, self._prepared, self._policy = verifier, prepared, policy
-        self._is_expired = is_expired
+        self._seconds_left, self._second_opinion = seconds_left, second_opinion
+        self._held: list[Segment] = []
         self._splitter = DraftSplitter()
         self._pending: list[Segment] = []
         self._space = self._marker = ""
@@ -51,20 +73,23 @@ class Gate:
         self.evidence: list[Evidence] = []
         self.sentences: list[Sentence] = []
         self.withheld: list[UnsupportedClaim] = []
+        self.replaced: list[UnsupportedClaim] = []
 
     @property
     def checked(self) -> CheckedDraft:
         """The result so far: the text let through, its sentences and evidence, and the unsupported claims."""
-        return CheckedDraft("".join(self._output), tuple(self.sentences), tuple(self.evidence), tuple(self.withheld))
+        failed = (*self.withheld, *self.replaced)
+        return CheckedDraft("".join(self._output), tuple(self.sentences), tuple(self.evidence), failed)
 
     def feed(self, text: str) -> str:
         """Add text to the draft; returns the text that can be shown now."""
         whole = _SURROGATES.sub("\ufffd", text)
-        return "".join(self._process(segment) for segment in self._splitter.feed(whole))
+        return "".join(self._hold_or_process(segment) for segment in self._splitter.feed(whole))
 
     def finish(self) -> str:
         """End the draft; returns the rest of the text that can be shown."""
-        rest = "".join(self._process(segment) for segment in self._splitter.finish())
+        rest = "".join(self._hold_or_process(segment) for segment in self._splitter.finish())
+        rest += self._settle()
         closing = [s for s in self._pending if s.kind is SegmentKind.ASIDE and not _is_lead_in(s)]
         self._pending = []
         return rest + ("".join(self._show(segment, "") for segment in closing) if self.sentences else "")
@@ -73,10 +98,52 @@ class Gate:
         """Add passages that the draft can cite from now on."""
         self._prepared.add(passages)
 
+    def release(self) -> str:
+        """The complete sentences that wait for a second opinion, without it: the draft was cut short."""
+        held, self._held = self._held, []
+        return "".join(self._process(segment) for segment in held)
+
     def resume(self) -> None:
         """Start another draft, as a new paragraph."""
         self._splitter = DraftSplitter()
         self._newlines = 2
+
+    def _hold_or_process(self, segment: Segment) -> str:
+        """With a second opinion, the first claim in doubt and all that follows it wait for the end of the draft."""
+        undecided = self._second_opinion is not None and not self._held and self._judged < MAX_CLAIMS
+        if self._held or (undecided and self._is_in_doubt(segment)):
+            self._held.append(segment)
+            return ""
+        return self._process(segment)
+
+    def _is_in_doubt(self, segment: Segment) -> bool:
+        return segment.kind is SegmentKind.CLAIM and bool(segment.text) and self._judge(segment).in_doubt
+
+    def _settle(self) -> str:
+        """Get a second opinion on the claims in doubt, then process what was held."""
+        held, self._held = self._held, []
+        doubtful = [segment for segment in held[:MAX_CLAIMS] if self._is_in_doubt(segment)]
+        if self._second_opinion is not None and doubtful and self._seconds_left() > 0:
+            claims = [self._claim_in_doubt(segment) for segment in doubtful]
+            opinions = self._second_opinion.judge(claims, self._seconds_left())
+            for segment, status in zip(doubtful, opinions, strict=True):
+                if status is not None:
+                    self._verdicts[self._key(segment)] = self._settled(self._judge(segment), status)
+        return "".join(self._process(segment) for segment in held)
+
+    def _claim_in_doubt(self, segment: Segment) -> ClaimInDoubt:
+        evidence = self._judge(segment).evidence
+        source = self._prepared.texts[evidence.source - 1] if evidence else ""
+        start, end = (evidence.start, evidence.end) if evidence else (0, 0)
+        return ClaimInDoubt(segment.text, source[max(0, start - MAX_MARGIN) : end + MAX_MARGIN])
+
+    def _settled(self, verdict: Verdict, status: Status) -> Verdict:
+        supported = status is Status.SUPPORTED
+        reason = (
+            f"{'confirmed' if supported else 'rejected'} by {self._second_opinion.name if self._second_opinion else ''}"
+        )
+        value = SHOWN if supported else verdict.score
+        return replace(verdict, status=status, supported=supported, score=value, reasons=(reason,), in_doubt=False)
 
     def _process(self, segment: Segment) -> str:
         """The text that a segment lets through; headings and asides are held until a claim after them is supported."""
@@ -102,34 +169,57 @@ class Gate:
             if self._policy is Policy.FLAG and segment.text:
                 self.sentences.append(Sentence(sanitize(segment.text), (), hidden))
             return ""
-        verdict = self._judge(segment)
+        self._judged += 1
+        verdict = self._judge(segment) if self._judged <= MAX_CLAIMS else unsupported(TOO_MANY_CLAIMS)
         if verdict.supported and verdict.evidence:
             number = self._citation_number(verdict.evidence)
             self.sentences.append(Sentence(sanitize(segment.text), (number,), verdict))
             return self._release(segment, f" [{number}]")
+        if self._policy is Policy.STRICT and self._verifier.reader and _is_quotable(segment, verdict):
+            return self._quote(segment, verdict)
         self._withhold(segment, verdict)
         if self._policy is Policy.STRICT:
             return ""
         self.sentences.append(Sentence(sanitize(segment.text), (), verdict))
         return self._release(segment, f" {UNVERIFIED}")
 
+    def _quote(self, segment: Segment, verdict: Verdict) -> str:
+        """Instead of a claim in doubt, the words of its source, unless they, or a claim about them, were shown."""
+        evidence, quote = verdict.evidence, quotation(verdict.evidence)
+        if evidence is None or quote is None:
+            self._withhold(segment, verdict)
+            return ""
+        self.replaced.append(UnsupportedClaim(sanitize(segment.text), verdict))
+        if any(_overlap(evidence, s.verdict.evidence) for s in self.sentences if s.verdict):
+            self._drop(segment)
+            return ""
+        number = self._citation_number(evidence)
+        self.sentences.append(Sentence(quote, (number,), Verdict(Status.SUPPORTED, True, 1.0, evidence)))
+        return self._release(replace(segment, body=f"“{quote}”", text=f"“{quote}”"), f" [{number}]")
+
     def _withhold(self, segment: Segment, verdict: Verdict) -> None:
-        """Record an unsupported claim, and drop the lead-in that introduced it."""
+        """Record an unsupported claim, and leave it out."""
         if segment.text:
             self.withheld.append(UnsupportedClaim(sanitize(segment.text), verdict))
         if self._policy is Policy.STRICT or not segment.text:
-            self._pending = [s for s in self._pending if not _is_lead_in(s)]
-            self._skip(segment)
+            self._drop(segment)
+
+    def _drop(self, segment: Segment) -> None:
+        """Leave a segment out, and the lead-in that introduced it."""
+        self._pending = [s for s in self._pending if not _is_lead_in(s)]
+        self._skip(segment)
 
     def _judge(self, segment: Segment) -> Verdict:
         """Judge against the cited passages, then if unsupported against all, which fixes wrong citations."""
-        self._judged += 1
-        if self._judged > MAX_CLAIMS or self._is_expired():
-            return unsupported(TOO_MANY_CLAIMS if self._judged > MAX_CLAIMS else DEADLINE_EXCEEDED)
-        key = (segment.text, segment.citations, segment.kind, len(self._prepared.texts))
+        key = self._key(segment)
         if key not in self._verdicts:
+            if self._seconds_left() <= 0:
+                return unsupported(DEADLINE_EXCEEDED)
             self._verdicts[key] = self._judge_once(segment)
         return self._verdicts[key]
+
+    def _key(self, segment: Segment) -> tuple[object, ...]:
+        return (segment.text, segment.citations, segment.kind, len(self._prepared.texts))
 
     def _judge_once(self, segment: Segment) -> Verdict:
         judge = self._verifier.judge_code if segment.kind is SegmentKind.CODE else self._verifier.judge
@@ -137,7 +227,8 @@ class Gate:
         verdict = self._apply_policy(segment, judge(segment.text, self._prepared, cited)) if cited else None
         if verdict is None or not verdict.supported:
             anywhere = self._apply_policy(segment, judge(segment.text, self._prepared))
-            verdict = anywhere if anywhere.supported or verdict is None else verdict
+            if verdict is None or anywhere.supported or (anywhere.in_doubt and anywhere.score > verdict.score):
+                verdict = anywhere
         if not cited and verdict.status is Status.UNSUPPORTED:
             return replace(verdict, status=Status.UNCITED, reasons=(UNCITED, *verdict.reasons))
         return verdict
@@ -197,6 +288,24 @@ class Gate:
         if newlines:
             return "\n" * newlines + marker
         return (" " if any(character.isspace() for character in space) else "") + marker
+
+
+def _is_quotable(segment: Segment, verdict: Verdict) -> bool:
+    """Whether the source of a claim can take its place; in a table, quotes would not fit."""
+    in_table = "|" in segment.prefix or "|" in segment.suffix
+    return verdict.in_doubt and segment.kind is SegmentKind.CLAIM and not in_table
+
+
+def quotation(evidence: Evidence | None) -> str | None:
+    """The words of a source in one line, if they are prose that can be shown as it is; else None."""
+    if evidence is None or len(evidence.quote) > MAX_QUOTE or not is_statement(evidence.quote):
+        return None
+    quote = escape_marks(sanitize(evidence.quote))
+    return quote if _SENTENCE_END.search(quote) and is_shown_as_it_is(quote) else None
+
+
+def _overlap(one: Evidence, other: Evidence | None) -> bool:
+    return other is not None and one.source == other.source and one.start < other.end and other.start < one.end
 
 
 def _is_lead_in(segment: Segment) -> bool:

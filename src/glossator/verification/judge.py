@@ -2,25 +2,31 @@
 
 from __future__ import annotations
 
+import logging
 import re
 from collections.abc import Iterator, Sequence
 from functools import cached_property, lru_cache
 
 from glossator.core.answers import Evidence, Status, Verdict
-from glossator.core.ports import TokenEncoder
+from glossator.core.errors import ReaderUnavailable
+from glossator.core.inference.reading import Reading
+from glossator.core.ports import Reader, TokenEncoder
 from glossator.core.text.sentences import split_sentences
-from glossator.core.thresholds import SUPPORTED
+from glossator.core.thresholds import QUOTED, SHOWN, SUPPORTED
 from glossator.core.types import Passage, Span, TokenVectors
 from glossator.verification.compare.comparison import Comparison, compare
+from glossator.verification.compare.reading import ReadPassages, reading_features
 from glossator.verification.compare.vector_similarity import vector_features
 from glossator.verification.compare.windows import TokenizedPassage, best_windows, tokenize_passages
 from glossator.verification.headings import title_words
 from glossator.verification.lead_ins import strip_lead_in
-from glossator.verification.model import score
-from glossator.verification.reading.tokenizer import TokenizedText, has_content, tokenize
+from glossator.verification.model import has_veto, score
+from glossator.verification.reading.tokenizer import TokenizedText, has_content, language_of, tokenize
 from glossator.verification.reasons import contradicts, reasons
 from glossator.verification.sanitize import is_small_talk, unknown_symbols
 from glossator.verification.version import verifier_version
+
+_log = logging.getLogger(__name__)
 
 MAX_CLAIM_LENGTH = 4000
 """In characters. A longer claim is unsupported: nobody could check it at a glance."""
@@ -44,6 +50,9 @@ _ITEM_MARKER = re.compile(r"(?:[>\s]|[-*+•|]|\d{1,3}[.)]|#{1,6})*")
 _MAX_MARGIN = 200
 """Characters around a quote that tell whether it covers its lines."""
 
+MIN_READ_WORDS = 7
+"""Content words of a claim that the reader judges. In a shorter one single words decide: comparing them is safer."""
+
 MODEL_LANGUAGE = "en"
 """The language of the token model; texts in other languages are judged without it."""
 
@@ -55,12 +64,15 @@ TOO_LONG = f"longer than {MAX_CLAIM_LENGTH:,} characters"
 class PreparedPassages:
     """The passages of an answer, tokenized once for all its claims; token vectors are computed when first needed."""
 
-    def __init__(self, passages: Sequence[Passage | str], encoder: TokenEncoder | None) -> None:
+    def __init__(
+        self, passages: Sequence[Passage | str], encoder: TokenEncoder | None, reader: Reader | None = None
+    ) -> None:
         self.texts = tuple(p if isinstance(p, str) else p.text for p in passages)
         self.passages = tuple(None if isinstance(p, str) else p for p in passages)
         self._encoder = encoder
         self._vectors: dict[int, TokenVectors | None] = {}
         self._encodable_tokens = MAX_ENCODED_TOKENS
+        self._read = ReadPassages(reader) if reader else None
 
     def add(self, passages: Sequence[Passage | str]) -> None:
         """Add passages; their numbers continue from the last."""
@@ -93,6 +105,22 @@ class PreparedPassages:
         offsets = tuple(i for i, character in enumerate(self.texts[number - 1]) if not character.isspace())
         return "".join(self.texts[number - 1][offset] for offset in offsets), offsets
 
+    def reading(self, claim: str, number: int, sentence: int) -> Reading | None:
+        """What the reader says of a claim against the part of a passage that has this sentence.
+
+        None without a reader, in a language that it does not know, or if its budget is used up.
+        """
+        if self._read is None or self.tokenized[number - 1].content.language != MODEL_LANGUAGE:
+            return None
+        passage = self.passages[number - 1]
+        headings = passage.heading_path if passage else ()
+        try:
+            return self._read.judge(claim, number, headings, self.tokenized[number - 1], sentence)
+        except ReaderUnavailable as error:
+            _log.warning("claims are compared by words: %s", error)
+            self._read = None
+            return None
+
     def vectors(self, number: int) -> TokenVectors | None:
         """The token vectors of a passage (numbered from 1); None in a language that the model does not know."""
         if self.tokenized[number - 1].content.language != MODEL_LANGUAGE:
@@ -111,19 +139,20 @@ class PreparedPassages:
 
 
 class Verifier:
-    """Judges claims; without an encoder, by words alone."""
+    """Judges claims; without an encoder and a reader, by words alone."""
 
-    def __init__(self, encoder: TokenEncoder | None = None) -> None:
-        self.encoder = encoder
+    def __init__(self, encoder: TokenEncoder | None = None, reader: Reader | None = None) -> None:
+        self.encoder, self.reader = encoder, reader
 
     @property
     def version(self) -> str:
-        """The version that a receipt records: of the rules and of the token model."""
-        return f"{verifier_version()}+{self.encoder.fingerprint if self.encoder else 'words'}"
+        """The version that a receipt records: of the rules and of the models."""
+        models = [model.fingerprint for model in (self.encoder, self.reader) if model]
+        return "+".join([verifier_version(), *(models or ["words"])])
 
     def prepare(self, passages: Sequence[Passage | str]) -> PreparedPassages:
         """Prepare the passages of an answer for checking."""
-        return PreparedPassages(passages, self.encoder)
+        return PreparedPassages(passages, self.encoder, self.reader)
 
     def judge(self, claim: str, prepared: PreparedPassages, cited: Sequence[int] | None = None) -> Verdict:
         """Whether the cited passages (numbered from 1; by default all) support a claim."""
@@ -164,17 +193,18 @@ class Verifier:
         return few and not any(_contains_phrase(words, source) for source in prepared.texts)
 
     def _judge_sentence(self, text: str, prepared: PreparedPassages, numbers: Sequence[int]) -> Verdict | None:
-        judged = [(score(features), found) for features, found in self.candidates(text, prepared, numbers)]
+        judged = [(score(features), features, found) for features, found in self.candidates(text, prepared, numbers)]
         if not judged:
             return None
-        value, found = max(judged, key=lambda pair: pair[0])
+        value, features, found = max(judged, key=lambda each: each[0])
         evidence = _make_evidence(prepared, numbers[found.window.passage], found.window.span)
         if symbols := unknown_symbols(text, evidence.quote):
             return unsupported(f"not in the source: {' '.join(sorted(symbols))}", evidence)
+        in_doubt = "read_support" in features and QUOTED <= value < SHOWN and not has_veto(features)
         if value >= SUPPORTED:
-            return Verdict(Status.SUPPORTED, True, value, evidence)
+            return Verdict(Status.SUPPORTED, True, value, evidence, in_doubt=in_doubt)
         status = Status.CONTRADICTED if contradicts(found.differences) else Status.UNSUPPORTED
-        return Verdict(status, False, value, evidence, reasons(found.differences))
+        return Verdict(status, False, value, evidence, reasons(found.differences), in_doubt)
 
     def candidates(
         self, text: str, prepared: PreparedPassages, numbers: Sequence[int]
@@ -191,8 +221,20 @@ class Verifier:
             found.append(compare(claim, window, passages))
             if found[-1].is_identical:
                 break
-        added = self._vector_features(claim, found, prepared, numbers)
-        return [(f.features | more, f) for f, more in zip(found, added, strict=True)]
+        read = [self._reading_features(claim, f, prepared, numbers) for f in found]
+        if not all(read):
+            read = self._vector_features(claim, found, prepared, numbers)
+        return [(f.features | said, f) for f, said in zip(found, read, strict=True)]
+
+    def _reading_features(
+        self, claim: TokenizedText, found: Comparison, prepared: PreparedPassages, numbers: Sequence[int]
+    ) -> dict[str, float]:
+        """Features from the reader; none for the exact words of the source, or a short claim."""
+        window = found.window
+        if found.is_identical or found.features["words"] < MIN_READ_WORDS:
+            return {}
+        reading = prepared.reading(claim.text, numbers[window.passage], window.seed)
+        return reading_features(reading, claim) if reading else {}
 
     def _vector_features(
         self, claim: TokenizedText, found: Sequence[Comparison], prepared: PreparedPassages, numbers: Sequence[int]
@@ -205,6 +247,11 @@ class Verifier:
         if own is None:
             return [{} for _ in found]
         return [{} if f.is_identical else vector_features(own, claim, known, f) for f in found]
+
+
+def is_in_model_language(texts: Sequence[str]) -> bool:
+    """Whether the models know the language of these texts."""
+    return language_of(" ".join(text[:1000] for text in texts[:4])) == MODEL_LANGUAGE
 
 
 def unsupported(reason: str, evidence: Evidence | None = None) -> Verdict:

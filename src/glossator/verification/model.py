@@ -24,14 +24,27 @@ VECTOR_FEATURES = tuple(
     likeness likeness_low likeness_least likeness_anywhere likeness_anywhere_low replaced_unlike replaced_most_unlike
     """.split()
 )
-_LIMITS = (
-    (0.4, ("polarity", "roles", "causes", "letters", "number", "unit", "number_absent")),
-    (0.7, ("spliced", "relation", *_HARD_DIFFERENCES)),
-)
+_STATEMENTS = ("polarity", "roles", "causes", "letters", "relation")
+READING_FEATURES = ("read_support", "read_contradiction", "read_doubt", "read_doubts")
+_CONTRADICTING = ("polarity", "roles", "causes", "letters", "number", "unit", "number_absent")
+_DOUBTFUL = ("spliced", "relation", *_HARD_DIFFERENCES)
+_LIMITS = ((0.4, _CONTRADICTING), (0.7, _DOUBTFUL))
 """The highest scores of claims with a difference, however close they are otherwise.
 
 Below `SUPPORTED` if the claim contradicts its source; below `SHOWN` if it may be true, but no sentence says it.
 """
+
+_VETOES = ("causes", "letters", "number", "unit", "number_absent")
+"""Differences that limit the score to 0.4 even if the reader finds a claim supported."""
+
+_VETOES_IF_CLOSE = (
+    *("negation_added", "negation_dropped", "modality_changed", "quantifier_changed", "opposite", "exchange"),
+)
+"""Differences that limit it to 0.7 if the claim follows its source closely, and to 0.4 if it nearly repeats it: there,
+one word changes what it says."""
+
+_MIN_CLOSE, _MIN_NEAR = 0.75, 0.85
+"""Shares of a claim's words that are aligned with its source: what is close to it, and what nearly repeats it."""
 
 _MAX_SYNONYM_DISTANCE = 0.3
 """Two words further apart than this are not synonyms."""
@@ -39,10 +52,34 @@ _MAX_SYNONYM_DISTANCE = 0.3
 
 def score(features: dict[str, float]) -> float:
     """A score between 0 and 1; see `core.thresholds` for what counts as supported."""
-    weights = load_weights()["tokens" if "likeness" in features else "words"]
+    weights = load_weights()[_model_for(features)]
     logit = weights["bias"] + sum(weights.get(name, 0.0) * value for name, value in derive_inputs(features).items())
+    logit *= weights.get("scale", 1.0) if logit > 0 else 1.0
     value = round(1 / (1 + math.exp(-max(-30.0, min(30.0, logit)))), 4)
-    return min(value, *(limit for limit, names in _LIMITS if any(features[name] for name in names)), 1.0)
+    return min(value, limit(features))
+
+
+def limit(features: dict[str, float]) -> float:
+    """The highest score that the differences of a claim allow."""
+    return min((value for value, names in _limits(features) if any(features[name] for name in names)), default=1.0)
+
+
+def _limits(features: dict[str, float]) -> tuple[tuple[float, tuple[str, ...]], ...]:
+    """The limits that apply to a claim: all of them without the reader."""
+    if "read_support" not in features:
+        return _LIMITS
+    close, near = features["aligned"] >= _MIN_CLOSE, features["aligned"] >= _MIN_NEAR
+    return ((0.4, (*_VETOES, *(_VETOES_IF_CLOSE if near else ()))), (0.7, _VETOES_IF_CLOSE if close else ()))
+
+
+def has_veto(features: dict[str, float]) -> bool:
+    """Whether a difference rules out that the claim is true, whatever else speaks for it."""
+    return any(features[name] for name in _limits(features)[0][1])
+
+
+def _model_for(features: dict[str, float]) -> str:
+    """The model that uses what is known of a claim: by words alone, or also by the token model or the reader."""
+    return "reader" if "read_support" in features else "tokens" if "likeness" in features else "words"
 
 
 def derive_inputs(features: dict[str, float]) -> dict[str, float]:
@@ -83,7 +120,25 @@ def derive_inputs(features: dict[str, float]) -> dict[str, float]:
     for name in _COUNTS:
         count = min(features[name], 2.0)
         values |= {f"{name}_close": count * close, f"{name}_far": count * (1 - close)}
-    return values | (_vector_inputs(features, close, near) if "likeness" in features else {})
+    values |= _vector_inputs(features, close, near) if "likeness" in features else {}
+    return values | (_reading_inputs(features, close, near) if "read_support" in features else {})
+
+
+def _reading_inputs(features: dict[str, float], close: float, near: float) -> dict[str, float]:
+    support, doubt = features["read_support"], features["read_doubt"]
+    values = {name: features[name] for name in READING_FEATURES} | {
+        "read_support_close": support * close,
+        "read_doubt_close": doubt * close,
+        "read_certain": max(0.0, support - 2.0),
+        "read_share": features["read_doubts"] / max(1.0, features["words"]),
+        "near": near,
+        "read_support_near": support * near,
+        "read_doubt_near": doubt * near,
+    }
+    for name in _STATEMENTS:
+        count = min(features[name], 2.0)
+        values |= {f"{name}_close": count * close, f"{name}_far": count * (1 - close)}
+    return values
 
 
 def _vector_inputs(features: dict[str, float], close: float, near: float) -> dict[str, float]:

@@ -8,7 +8,7 @@ from functools import lru_cache
 from importlib import resources
 from importlib.resources.abc import Traversable
 
-_DECIDING = ("glossator.verification", "glossator.core.text")
+_DECIDING = ("glossator.verification", "glossator.read", "glossator.core.inference", "glossator.core.text")
 _SUFFIXES = (".py", ".json", ".toml", ".txt")
 
 

@@ -25,6 +25,7 @@ from doors import (
 from glossator.embed.local import LocalEmbedder
 from glossator.pipeline import wiring
 from glossator.pipeline.wiring import Engine
+from glossator.read.reader import OnnxReader
 from glossator.serve.app import ServerOptions
 from glossator.serve.auth.callers import Scope
 from glossator.serve.auth.keys import KEYS_FILE, KeyStore
@@ -89,6 +90,15 @@ async def test_complete_server_is_healthy(client: httpx.AsyncClient) -> None:
     ready = await client.get("/readyz")
     assert (ready.status_code, ready.json()) == (200, {"status": "ready", "generation": 1, "records": "ok"})
     assert (await client.get("/livez")).text == "ok"
+
+
+async def test_readiness_says_why_the_reader_is_not_used(
+    client: httpx.AsyncClient, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(wiring, "_reader", lambda threads: OnnxReader(tmp_path))
+    ready = await client.get("/readyz")
+    assert ready.status_code == 200
+    assert ready.json()["reader"] == "The reader model's hashes.json is missing."
 
 
 async def test_open_circuit_breaker_makes_the_server_degraded(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from glossator.core.errors import SettingsError
@@ -38,36 +39,52 @@ class Provider:
 
 def providers(settings: Settings) -> tuple[Provider, ...]:
     """The providers that the settings name, in order; empty without a language model."""
-    chain = tuple(_provider(spec.strip(), settings) for spec in settings.llm.split(",") if spec.strip())
-    keyed = {host_of(p.base_url) for p in chain if p.key_variable == _URL_KEY and p.key != NO_KEY}
-    if len({host for host in keyed if not is_loopback(host)}) > 1:
-        raise SettingsError(
-            f"GLOSSATOR_LLM names several hosts, and {_URL_KEY} would be sent to all of them.",
-            "Name one host, or put a gateway in front of them.",
-        )
+    chain = tuple(
+        _provider(spec.strip(), settings, "GLOSSATOR_LLM") for spec in settings.llm.split(",") if spec.strip()
+    )
+    _require_one_host([*chain, *([judge] if (judge := judge_provider(settings)) else [])])
     return chain
 
 
-def _provider(spec: str, settings: Settings) -> Provider:
+def _require_one_host(named: Sequence[Provider]) -> None:
+    """Refuse to send the key for a URL to several hosts."""
+    keyed = {host_of(p.base_url) for p in named if p.key_variable == _URL_KEY and p.key != NO_KEY}
+    if len({host for host in keyed if not is_loopback(host)}) > 1:
+        raise SettingsError(
+            f"GLOSSATOR_LLM and GLOSSATOR_JUDGE name several hosts, and {_URL_KEY} would be sent to all of them.",
+            "Name one host, or put a gateway in front of them.",
+        )
+
+
+def judge_provider(settings: Settings) -> Provider | None:
+    """The provider that gives a second opinion; None if none is configured."""
+    return _provider(settings.judge.strip(), settings, "GLOSSATOR_JUDGE") if settings.judge.strip() else None
+
+
+def _provider(spec: str, settings: Settings, variable: str) -> Provider:
     if spec.startswith(("https://", "http://")):
-        return _from_url(spec, settings)
+        return _from_url(spec, settings, variable)
     name, _, model = spec.partition(":")
     if name not in BASE_URLS or not model:
-        raise SettingsError(f"Invalid provider or missing model in GLOSSATOR_LLM: {name!r}.", f"Use {FORMS}.")
-    variable = _KEYS.get(name, "")
-    key = validate_api_key(getattr(settings, f"{name}_api_key"), variable) if variable else NO_KEY
+        raise SettingsError(f"Invalid provider or missing model in {variable}: {name!r}.", f"Use {FORMS}.")
+    key_variable = _KEYS.get(name, "")
+    key = validate_api_key(getattr(settings, f"{name}_api_key"), key_variable) if key_variable else NO_KEY
     if not key:
         raise SettingsError(
-            f"GLOSSATOR_LLM names {spec!r}, but {variable} is not set.", f"Set {variable} to your API key."
+            f"{variable} names {spec!r}, but {key_variable} is not set.", f"Set {key_variable} to your API key."
         )
-    base_url = getattr(settings, f"{name}_base_url", "").strip()
-    return Provider(name, validate_url(base_url or BASE_URLS[name], f"{name.upper()}_BASE_URL"), model, key, variable)
+    base_url = validate_url(getattr(settings, f"{name}_base_url", "").strip() or BASE_URLS[name], _base_variable(name))
+    return Provider(name, base_url, model, key, key_variable)
 
 
-def _from_url(spec: str, settings: Settings) -> Provider:
+def _base_variable(name: str) -> str:
+    return f"{name.upper()}_BASE_URL"
+
+
+def _from_url(spec: str, settings: Settings, variable: str) -> Provider:
     url, _, model = spec.partition("#")
-    base_url = validate_url(url, "GLOSSATOR_LLM")
+    base_url = validate_url(url, variable)
     if not model:
-        raise SettingsError("GLOSSATOR_LLM names a URL without a model.", "Use https://host/v1#MODEL.")
+        raise SettingsError(f"{variable} names a URL without a model.", "Use https://host/v1#MODEL.")
     key = validate_api_key(settings.llm_api_key, _URL_KEY) or NO_KEY
     return Provider(base_url.partition("://")[2].partition("/")[0], base_url, model, key, _URL_KEY)

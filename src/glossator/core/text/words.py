@@ -123,3 +123,8 @@ def _ends_word(text: str, end: int) -> bool:
         text.startswith(ending, end) and not text[end + len(ending) : end + len(ending) + 1].isalnum()
         for ending in _PLURALS
     )
+
+
+def is_statement(text: str) -> bool:
+    """Whether a text can stand in an answer: headings, labels, questions and lead-ins to a list cannot."""
+    return len(text) >= 20 and len(content_words(text)) >= 3 and not text.endswith((":", "?", "：", "؟"))

@@ -17,7 +17,7 @@ from glossator.core.question import Question
 from glossator.core.resilience.breaker import BreakerState
 from glossator.core.timing import collect_stage_times
 from glossator.core.types import RetrievalResult
-from glossator.pipeline.wiring import Engine
+from glossator.pipeline.wiring import Engine, reader_problem
 from glossator.serve.problems import Problem, problem_from
 
 PROBE_TIMEOUT_SECONDS = 2.0
@@ -91,6 +91,12 @@ class HealthChecker:
     def embedder(self) -> str | None:
         """The state of the circuit breaker of a remote embedding model."""
         return self._engine.embedder_state
+
+    @property
+    def reader(self) -> str | None:
+        """Why the reader model cannot be used, if it is enabled."""
+        problem = reader_problem(self._engine.settings)
+        return problem.message if problem else None
 
     async def _run(self, name: str, probe: Callable[[], Awaitable[dict[str, Any]]]) -> ProbeResult:
         started = time.perf_counter()

@@ -108,8 +108,8 @@ def _ready_response(request: Request, results: dict[str, ProbeResult], health: H
         "generation": (index.details or {})["generation"],
         "records": "ok" if records.healthy else "down",
     }
-    breakers = {"embedder": health.embedder, "language_models": health.language_models}
-    return JSONResponse(state | {name: found for name, found in breakers.items() if found})
+    models = {"embedder": health.embedder, "language_models": health.language_models, "reader": health.reader}
+    return JSONResponse(state | {name: found for name, found in models.items() if found})
 
 
 def _health(results: dict[str, ProbeResult]) -> HealthResponse:

@@ -44,9 +44,10 @@ class TokenizedPassage:
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """Adjacent sentences of one passage; `span` is in characters."""
+    """Adjacent sentences of one passage, around the one that matches best; `span` is in characters."""
 
     passage: int
+    seed: int
     first: int
     last: int
     span: Span
@@ -144,4 +145,4 @@ def _extend(passage: TokenizedPassage, number: int, seed: int, weights: dict[str
         covered = covered | (passage.stems[best] & weights.keys())
         first, last = min(first, best), max(last, best)
     tokens = passage.content.tokens[passage.token_spans[first].start : passage.token_spans[last].end]
-    return Window(number, first, last, Span(passage.sentences[first].start, passage.sentences[last].end), tokens)
+    return Window(number, seed, first, last, Span(passage.sentences[first].start, passage.sentences[last].end), tokens)

@@ -7,8 +7,8 @@ from collections.abc import Callable
 
 import pytest
 
+from glossator.core.inference.cores import available_cores
 from glossator.embed.colbert import ColbertEncoder
-from glossator.embed.cores import available_cores
 from glossator.embed.local import LocalEmbedder, built_in_model
 
 

@@ -1,0 +1,1 @@
+"""Neural models on the CPU: sessions, tokenizers, cores."""

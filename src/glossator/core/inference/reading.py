@@ -1,0 +1,76 @@
+"""What the reader model is given, and what it says."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from glossator.core.types import Span
+
+MAX_STRETCH = 4000
+"""Characters whose tokens are counted: more than the model reads at once."""
+
+
+@dataclass(frozen=True, slots=True)
+class SourceText:
+    """A text to read, with the headings above it and the spans of its sentences."""
+
+    headings: tuple[str, ...]
+    text: str
+    sentences: tuple[Span, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ReadSource:
+    """A text that the model has read: what it needs to judge any number of claims and questions against it."""
+
+    tokens: int
+    keys_values: NDArray[np.float16]
+    sentences: NDArray[np.float32]
+    """A vector for each sentence that was read, for comparison with the vector of a question; the rest was cut off."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What the model says of a claim or a question; logits, if nothing else is said."""
+
+    supported: float
+    contradicted: float
+    answered: float
+    unsupported: tuple[tuple[Span, float], ...]
+    """The words of a claim, with the probability that the source does not support them."""
+    sentences: tuple[float, ...]
+    """For each sentence of the source the probability that it is the one that is meant."""
+
+
+def stretches(source: SourceText) -> list[str]:
+    """The text of each sentence with what follows it, such as code, up to the next; very long ones are cut off."""
+    starts = [span.start for span in source.sentences]
+    ends = [*starts[1:], len(source.text)]
+    return [source.text[a : min(b, a + MAX_STRETCH)] for a, b in zip(starts, ends, strict=True)]
+
+
+def split_source(source: SourceText, lengths: Sequence[int], max_tokens: int) -> list[tuple[int, SourceText]]:
+    """A text in parts of whole sentences, given the length of each in tokens; with the number of the first sentence.
+
+    Parts overlap by a sentence, so that one that depends on the sentence before it is read together with that.
+    """
+    parts: list[tuple[int, SourceText]] = []
+    first, size = 0, 0
+    for number, length in enumerate(lengths):
+        if number > first and size + length > max_tokens:
+            parts.append((first, _part(source, first, number)))
+            first = number - 1 if number - 1 > first and lengths[number - 1] + length <= max_tokens else number
+            size = sum(lengths[first:number])
+        size += length
+    return [*parts, (first, _part(source, first, len(lengths)))] if lengths else []
+
+
+def _part(source: SourceText, first: int, last: int) -> SourceText:
+    spans = source.sentences[first:last]
+    start = spans[0].start
+    moved = tuple(Span(span.start - start, span.end - start) for span in spans)
+    return SourceText(source.headings, source.text[start : spans[-1].end], moved)

@@ -1,0 +1,178 @@
+"""Reads the best passages for a question: which of them answer it, and with which sentence."""
+
+from __future__ import annotations
+
+import logging
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import accumulate
+
+import numpy as np
+from numpy.typing import NDArray
+
+from glossator.core.errors import ReaderUnavailable
+from glossator.core.inference.reading import Reading, SourceText, split_source, stretches
+from glossator.core.ports import Reader
+from glossator.core.question import Question
+from glossator.core.timing import stage
+from glossator.core.types import Chunk, RetrievalResult
+from glossator.pipeline.wiring import Engine
+from glossator.retrieve import probability, retrieve
+from glossator.store.index.generations import Generation
+from glossator.verification.judge import is_in_model_language
+
+_log = logging.getLogger(__name__)
+
+MAX_PASSAGES, MAX_PARTS = 5, 5
+"""Passages that are considered, and parts of them that are read: those with the sentences nearest to the question."""
+
+MAX_PART_TOKENS, MAX_QUESTION_TOKENS = 160, 90
+"""A longer passage is read in parts; a longer question is left to the search."""
+
+RANK_PENALTY = 0.02
+"""Subtracted from the similarity of a part for each passage that ranks higher."""
+
+RELEVANCE = (2.338, 0.2, 0.65)
+"""The logit of the relevance of a passage: a bias, and weights of its levels in the search and by the reader model.
+
+The bias makes 0.3 the point at which one in ten answerable questions is refused (bench/fit/fit_reader.py). With a
+higher weight of the search, more questions off the topic are refused, and fewer of those near it.
+"""
+
+SEARCH_LEVELS, READER_LEVELS = (-30.0, -10.0), (-6.0, 6.0)
+"""Limits of both levels. The search tells what is off the topic; above its limit it says no more about the answer."""
+
+OPEN = (0.1, 0.7)
+"""Relevance between which the search alone does not tell whether the book answers."""
+
+Place = tuple[str, int]
+"""A sentence: the id of its chunk, and its number there."""
+
+
+@dataclass(frozen=True, slots=True)
+class QuestionReading:
+    """What the reader says of a question: a logit for each passage that was read, and a share for each sentence."""
+
+    passages: Mapping[str, float]
+    sentences: Mapping[Place, float]
+    skipped: bool = False
+    """Whether nothing was read because of load: the same question may be answered otherwise later."""
+
+
+@dataclass(frozen=True, slots=True)
+class _NearPart:
+    chunk: Chunk
+    first: int
+    source: SourceText
+    nearness: float
+    is_best: bool = False
+    """Whether no part of its chunk is nearer."""
+
+
+NOTHING_READ, SKIPPED = QuestionReading({}, {}), QuestionReading({}, {}, skipped=True)
+
+
+def search_book(engine: Engine, book: Generation, question: Question) -> RetrievalResult:
+    """The best passages of one generation, scored by the search alone."""
+    return retrieve(engine.embedder, book.index, book.documents, question, book.manifest.generation)
+
+
+def search_and_read(engine: Engine, book: Generation, question: Question) -> tuple[RetrievalResult, QuestionReading]:
+    """The best passages, scored by the search and by the reader model, and what that says of their sentences."""
+    found = search_book(engine, book, question)
+    chunks = [item.chunk for item in found.chunks[:MAX_PASSAGES]]
+    reading = NOTHING_READ
+    if found.query is not None and engine.reader is not None:
+        nearness = [vectors @ found.query.sentence for vectors in book.index.sentence_vectors(chunks)]
+        reading = read_unless_busy(engine.reader, question.text, chunks, nearness, found.relevance)
+    return rescore(found, reading), reading
+
+
+def read_unless_busy(
+    reader: Reader, question: str, chunks: Sequence[Chunk], nearness: Sequence[NDArray[np.float32]], relevance: float
+) -> QuestionReading:
+    """Read chunks; under load, only if their relevance by the search does not tell whether they answer."""
+    is_open = OPEN[0] <= relevance <= OPEN[1]
+    if reader.is_busy and not is_open:
+        return SKIPPED
+    try:
+        return read_question(reader, question, chunks, nearness)
+    except ReaderUnavailable as error:
+        _log.warning("the search alone chooses: %s", error)
+        return NOTHING_READ
+
+
+def read_question(
+    reader: Reader, question: str, chunks: Sequence[Chunk], nearness: Sequence[NDArray[np.float32]]
+) -> QuestionReading:
+    """Read the parts of chunks that are nearest to a question, given the nearness of their sentences."""
+    texts = [chunk.text for chunk in chunks]
+    if not is_in_model_language(texts) or reader.count_tokens([question])[0] > MAX_QUESTION_TOKENS:
+        return NOTHING_READ
+    parts = [
+        part
+        for rank, (chunk, near) in enumerate(zip(chunks[:MAX_PASSAGES], nearness, strict=False))
+        for part in _parts(reader, chunk, near, rank)
+    ]
+    chosen = sorted(parts, key=lambda part: (not part.is_best, -part.nearness))[:MAX_PARTS]
+    if not chosen:
+        return NOTHING_READ
+    with stage("reading"):
+        readings = reader.judge(question, reader.read([part.source for part in chosen]))
+    return _combined(list(zip(chosen, readings, strict=False)))
+
+
+def rescore(found: RetrievalResult, reading: QuestionReading) -> RetrievalResult:
+    """Search results scored by what the reader model says as well, best first; those that it did not read come last."""
+    read = [item for item in found.chunks if item.chunk.chunk_id in reading.passages]
+    if not read:
+        return found
+    scored = [(relevance_of(item.level, reading, item.chunk), item) for item in read]
+    scored.sort(key=lambda pair: -pair[0])
+    scored += [(item.passage.score, item) for item in found.chunks if item not in read]
+    scores = accumulate((score for score, _ in scored), min)
+    chunks = [
+        replace(item, passage=replace(item.passage, score=round(score, 4)))
+        for score, (_, item) in zip(scores, scored, strict=True)
+    ]
+    return replace(found, chunks=tuple(chunks))
+
+
+def relevance_of(level: float, reading: QuestionReading, chunk: Chunk) -> float:
+    """The relevance of a chunk, by its level in the search and the reader model; if it was not read, by the search."""
+    answered = reading.passages.get(chunk.chunk_id)
+    if answered is None:
+        return probability(level)
+    bias, search, read = RELEVANCE
+    return probability(bias + search * limited(level, SEARCH_LEVELS) + read * limited(answered, READER_LEVELS))
+
+
+def limited(value: float, limits: tuple[float, float]) -> float:
+    """A value within limits."""
+    return max(limits[0], min(limits[1], value))
+
+
+def _parts(reader: Reader, chunk: Chunk, similarities: NDArray[np.float32], rank: int) -> list[_NearPart]:
+    """The parts of a chunk, nearest first."""
+    whole = SourceText(chunk.heading_path, chunk.text, chunk.sentences)
+    lengths = reader.count_tokens(stretches(whole))
+    parts = [
+        _NearPart(chunk, n, part, float(similarities[n : n + len(part.sentences)].max()) - RANK_PENALTY * rank)
+        for n, part in split_source(whole, lengths, MAX_PART_TOKENS)
+    ]
+    parts.sort(key=lambda part: -part.nearness)
+    return [replace(part, is_best=place == 0) for place, part in enumerate(parts)]
+
+
+def _combined(read: Sequence[tuple[_NearPart, Reading]]) -> QuestionReading:
+    """The best part of a passage counts; the share of a sentence is that of its part times that in its part."""
+    passages: dict[str, float] = {}
+    sentences: dict[Place, float] = {}
+    for part, reading in read:
+        chunk_id = part.chunk.chunk_id
+        passages[chunk_id] = max(reading.answered, passages.get(chunk_id, -math.inf))
+        answers = 1 / (1 + math.exp(-reading.answered))
+        for n, share in enumerate(reading.sentences, part.first):
+            sentences[chunk_id, n] = max(answers * share, sentences.get((chunk_id, n), 0.0))
+    return QuestionReading(passages, sentences)

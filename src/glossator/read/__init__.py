@@ -1,0 +1,1 @@
+"""The reader model: does this passage support this sentence, does it answer this question."""

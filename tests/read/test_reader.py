@@ -1,0 +1,145 @@
+"""The reader model: what it says, what it refuses, and what happens without it."""
+
+from __future__ import annotations
+
+import math
+import shutil
+from pathlib import Path
+
+import pytest
+
+from glossator.cli.doctor import diagnose
+from glossator.core.errors import ReaderUnavailable
+from glossator.core.inference.reading import SourceText
+from glossator.core.settings import load_settings
+from glossator.core.text.sentences import split_sentences
+from glossator.pipeline import wiring
+from glossator.read.reader import FOLDER, MAX_TEXT_TOKENS, OnnxReader
+
+TIDES = (
+    "Tides are caused mainly by the gravity of the Moon. The Sun contributes about 46 percent as much. "
+    "Spring tides occur at new moon and at full moon. They have the largest range of all tides. "
+    "Fishing boats leave the harbour two hours before high water."
+)
+
+
+@pytest.fixture(scope="module")
+def reader() -> OnnxReader:
+    return OnnxReader()
+
+
+def source(text: str, *headings: str) -> SourceText:
+    return SourceText(headings, text, tuple(split_sentences(text)))
+
+
+@pytest.mark.parametrize(
+    ("better", "worse"),
+    [
+        (
+            "It is chiefly the Moon's pull that makes the tides.",
+            "It is chiefly the Earth's rotation that makes the tides.",
+        ),
+        ("The range of a tide is greatest in spring tides.", "The range of a tide is smallest in spring tides."),
+        ("Boats go out two hours ahead of high water.", "Boats are built from oak in the town's shipyard."),
+    ],
+)
+def test_a_true_sentence_scores_above_a_false_one(reader: OnnxReader, better: str, worse: str) -> None:
+    read = reader.read([source(TIDES, "Tides")])
+    assert reader.judge(better, read)[0].supported > reader.judge(worse, read)[0].supported
+
+
+@pytest.mark.parametrize(
+    ("question", "sentence"),
+    [
+        ("What causes the tides?", 0),
+        ("When do spring tides occur?", 2),
+        ("When do fishing boats leave?", 4),
+    ],
+)
+def test_points_at_the_sentence_that_answers(reader: OnnxReader, question: str, sentence: int) -> None:
+    reading = reader.judge(question, reader.read([source(TIDES, "Tides")]))[0]
+    assert reading.sentences.index(max(reading.sentences)) == sentence
+    assert math.isclose(sum(reading.sentences), 1.0, rel_tol=1e-4)
+
+
+def test_a_question_that_is_not_answered_scores_below_one_that_is(reader: OnnxReader) -> None:
+    read = reader.read([source(TIDES, "Tides")])
+    answered = reader.judge("When do spring tides occur?", read)[0].answered
+    assert answered > reader.judge("How high are spring tides in Bristol?", read)[0].answered
+
+
+@pytest.mark.parametrize(
+    "text", ["", " ", "?", "def f(x):\n    return x", "| a | b |\n|---|---|\n| 1 | 2 |", "مد و جزر", "潮汐"]
+)
+def test_any_source_and_any_text_can_be_read(reader: OnnxReader, text: str) -> None:
+    for read, judged in ((TIDES, text), (text, TIDES[:60]), (text, text)):
+        reading = reader.judge(judged, reader.read([source(read)]))[0]
+        assert all(math.isfinite(value) for value in (reading.supported, reading.contradicted, reading.answered))
+        assert len(reading.sentences) == len(split_sentences(read))
+
+
+def test_a_text_that_is_too_long_is_not_judged(reader: OnnxReader) -> None:
+    read = reader.read([source(TIDES)])
+    assert reader.judge("tide " * MAX_TEXT_TOKENS, read)
+    assert reader.judge("tide " * 10_000, read) == []
+
+
+def test_a_long_source_is_cut_off(reader: OnnxReader) -> None:
+    reading = reader.judge("What causes the tides?", reader.read([source(f"{TIDES} " * 200)]))[0]
+    assert math.isfinite(reading.answered)
+
+
+def test_several_sources_are_judged_as_if_alone(reader: OnnxReader) -> None:
+    read = reader.read([source(TIDES, "Tides"), source("Bread is baked at 230 degrees.", "Bread")])
+    together = reader.judge("At what temperature is bread baked?", read)
+    alone = [reader.judge("At what temperature is bread baked?", [one])[0] for one in read]
+    for one, other in zip(together, alone, strict=True):
+        assert one.answered == pytest.approx(other.answered, abs=0.5)  # int8 rounds by the largest value of a run
+    assert together[1].answered > together[0].answered
+
+
+@pytest.fixture
+def damaged(tmp_path: Path, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """A reader whose model file is missing or altered; the name of the file."""
+    name, how = request.param
+    folder = tmp_path / "weights"
+    shutil.copytree(FOLDER, folder)
+    if how == "missing":
+        (folder / name).unlink()
+    else:
+        (folder / name).write_bytes((folder / name).read_bytes()[:-100])
+    monkeypatch.setattr(wiring, "_reader", lambda threads: OnnxReader(folder, threads or None))
+    return str(name)
+
+
+FILES = [(name, how) for name in ("model.onnx", "tokenizer.json", "hashes.json") for how in ("missing", "damaged")]
+
+
+@pytest.mark.parametrize("damaged", FILES, indirect=True)
+def test_a_missing_or_damaged_file_is_named_and_words_are_compared(damaged: str, tmp_path: Path) -> None:
+    settings = load_settings(data_dir=tmp_path / "data")
+    problem = wiring.reader_problem(settings)
+    assert problem is not None
+    assert damaged in problem.message
+    assert "GLOSSATOR_READER=off" in problem.remedy
+    verifier = wiring.make_verifier(settings)
+    assert verifier.reader is None
+    assert verifier.judge("The motor weighs 40 kg.", verifier.prepare(["The motor weighs 40 kg."])).supported
+    finding = next(finding for finding in diagnose(settings) if finding.topic == "checks")
+    assert not finding.good
+    assert damaged in finding.value
+    assert "words" in finding.why
+
+
+def test_without_the_reader_nothing_is_read(tmp_path: Path) -> None:
+    settings = load_settings(data_dir=tmp_path, reader="off")
+    assert wiring.make_reader(settings) is None
+    assert wiring.reader_problem(settings) is None
+    assert wiring.make_verifier(settings).reader is None
+
+
+def test_opening_a_damaged_model_says_so(tmp_path: Path) -> None:
+    shutil.copytree(FOLDER, tmp_path / "own")
+    (tmp_path / "own" / "model.onnx").write_bytes(b"not a model")
+    with pytest.raises(ReaderUnavailable, match=r"model\.onnx is damaged"):
+        OnnxReader(tmp_path / "own").read([source(TIDES)])
