@@ -25,10 +25,8 @@ _SIMILARITY_WEIGHT, _RELEVANCE_WEIGHT, _RANK_PENALTY = 4.0, 0.35, 0.2
 """What counts besides the question's words: similarity, the passage's relevance, and its rank."""
 _SUBJECT_WEIGHT, _MAX_SUBJECT_WORDS, _SUBJECT_LENGTH = 0.4, 3, 60
 """A sentence that begins with all the words of a short question ("What is SLAM?") counts as its definition."""
-READ_WEIGHT = 1.5
+READ_WEIGHT = 0.5
 """The share that the reader gives to a sentence: how likely it is the one that answers."""
-_SURE = 0.6
-"""A share from which one sentence may be the whole answer."""
 _HEADING_WEIGHT = 0.3
 """A word of the question in a heading counts this much of one in the sentence itself."""
 
@@ -95,8 +93,6 @@ class _Candidate:
     chunk: int
     sentence: int
     quote: Quote
-    share: float = 0.0
-    """How likely the reader takes it for the one that answers."""
 
 
 def is_generic(question: str) -> bool:
@@ -117,7 +113,7 @@ def choose_sentences(
     *,
     fragments: bool = False,
 ) -> list[Quote]:
-    """One to five sentences, first the one that answers best; or `fragments`, if there is no sentence.
+    """Two to five sentences, first the one that answers best; or `fragments`, if there is no sentence.
 
     `read` is what the reader says of sentences.
     """
@@ -186,7 +182,7 @@ def _candidates(
             seen.add(text)
             score = _score(text, item, float(similarities[s]), in_headings, finder, weights) - _RANK_PENALTY * c
             share = read.get((item.chunk.chunk_id, s), 0.0)
-            found.append(_Candidate(c, s, Quote(item.chunk, span, score + READ_WEIGHT * share), share))
+            found.append(_Candidate(c, s, Quote(item.chunk, span, score + READ_WEIGHT * share)))
     return found
 
 
@@ -226,10 +222,9 @@ def _has_content(text: str) -> bool:
 def _pick(ranked: Sequence[_Candidate]) -> list[_Candidate]:
     """The best few candidates, without near-duplicates."""
     picked: list[_Candidate] = []
-    needed = 1 if ranked[0].share >= _SURE else MIN_SENTENCES
     for candidate in ranked:
         close = candidate.quote.score >= _CLOSE_TO_BEST * ranked[0].quote.score
-        if len(picked) == USUAL_SENTENCES or (len(picked) >= needed and not close):
+        if len(picked) == USUAL_SENTENCES or (len(picked) >= MIN_SENTENCES and not close):
             break
         if not any(_is_near_duplicate(candidate.quote.text, other.quote.text) for other in picked):
             picked.append(candidate)

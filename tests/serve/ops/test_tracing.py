@@ -83,7 +83,7 @@ def collector() -> Iterator[Collector]:
 
 
 SERVER, INTERNAL = 2, 1
-STAGES = ["embedding", "retrieval", "generation", "records"]
+STAGES = ["embedding", "retrieval", "reading", "generation", "records"]
 PARENT_SPAN = "b7ad6b7169203331"
 
 

@@ -49,7 +49,7 @@ class Reading:
 def stretches(source: SourceText) -> list[str]:
     """The text of each sentence with what follows it, such as code, up to the next; very long ones are cut off."""
     starts = [span.start for span in source.sentences]
-    ends = [*starts[1:], len(source.text)]
+    ends = [*starts[1:], len(source.text)][: len(starts)]
     return [source.text[a : min(b, a + MAX_STRETCH)] for a, b in zip(starts, ends, strict=True)]
 
 
