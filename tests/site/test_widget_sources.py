@@ -51,13 +51,15 @@ pytestmark = pytest.mark.slow
 
 CARD = "glossator-chat [part=card]"
 SOURCE_LABEL = "Glossary › Zero-moment point"
+SCORE = 95
+"""The relevance of that passage, in per cent."""
 
 
 def expect_card(page: Page) -> None:
     card = page.locator(CARD)
     expect(card).to_be_visible()
     expect(card.locator("q")).to_have_text(QUOTE)
-    for words in (SOURCE_LABEL, chat_text(page, "score", 100), chat_text(page, "supported")):
+    for words in (SOURCE_LABEL, chat_text(page, "score", SCORE), chat_text(page, "supported")):
         expect(card).to_contain_text(words)
 
 
@@ -89,7 +91,7 @@ def test_card_opens_on_focus_and_escape_closes_it(page: Page) -> None:
     ask(page, QUESTION)
     marks(page).first.focus()
     expect_card(page)
-    spoken = f"{SOURCE_LABEL} {QUOTE} {chat_text(page, 'score', 100)} · {chat_text(page, 'supported')}"
+    spoken = f"{SOURCE_LABEL} {QUOTE} {chat_text(page, 'score', SCORE)} · {chat_text(page, 'supported')}"
     expect(marks(page).first).to_have_accessible_description(spoken)
     page.keyboard.press("Escape")
     expect(page.locator(CARD)).to_be_hidden()
