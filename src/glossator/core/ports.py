@@ -80,10 +80,6 @@ class Reader(Protocol):
     def fingerprint(self) -> str:
         """Identifies the model."""
 
-    @property
-    def is_busy(self) -> bool:
-        """Whether others are waiting for it."""
-
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
         """The number of tokens of each text."""
 

@@ -50,8 +50,6 @@ class AnswerWithReceipt:
     receipt: Receipt
     passages: tuple[Passage, ...] = ()
     repeated: bool = False
-    repeatable: bool = True
-    """Whether the same question would get the same answer now."""
 
     @property
     def answer(self) -> Answer:

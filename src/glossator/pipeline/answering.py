@@ -59,7 +59,7 @@ async def answer_question(engine: Engine, question: Question, drafter: Drafter |
         return
     pieces = _from_selection(engine, question, drafter) if book is None else _from_book(engine, book, question, drafter)
     async for piece in pieces:
-        if cacheable and isinstance(piece, AnswerWithReceipt) and piece.repeatable and not piece.answer.degraded:
+        if cacheable and isinstance(piece, AnswerWithReceipt) and not piece.answer.degraded:
             engine.cache.put(key, piece)
         yield piece
 
@@ -120,7 +120,7 @@ async def _from_book(engine: Engine, book: Generation, question: Question, draft
     if found.query is None:
         answer = replace(answer, degraded=True, keywords_only=True)
     receipt = receipt_for(engine, question, answer, passages, book.manifest, written_by)
-    yield AnswerWithReceipt(receipt, tuple(passages), repeatable=not reading.skipped)
+    yield AnswerWithReceipt(receipt, tuple(passages))
 
 
 async def _from_selection(engine: Engine, question: Question, drafter: Drafter | None) -> AnswerIterator:

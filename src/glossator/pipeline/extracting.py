@@ -24,7 +24,7 @@ from glossator.core.thresholds import is_answerable
 from glossator.core.types import Block, Chunk, Passage, RetrievalResult, Vector
 from glossator.ingest.chunk import SELECTION_CHUNKS, chunk_document
 from glossator.ingest.selection import selection_document
-from glossator.pipeline.reading import NOTHING_READ, QuestionReading, read_unless_busy
+from glossator.pipeline.reading import NOTHING_READ, QuestionReading, read_if_possible
 from glossator.pipeline.wiring import Engine
 from glossator.retrieve import embedding_seconds, nearest_chunks, selection_relevance, weigh_words
 from glossator.store.index.generations import Generation
@@ -95,9 +95,8 @@ def _read_selection(engine: Engine, question: str, material: Sequence[ScoredChun
     """What the reader says of the selection's best chunks."""
     if engine.reader is None:
         return NOTHING_READ
-    best = max((item.relevance for item in material), default=0.0)
     chunks, nearness = [item.chunk for item in material], [item.vectors @ query for item in material]
-    return read_unless_busy(engine.reader, question, chunks, nearness, best)
+    return read_if_possible(engine.reader, question, chunks, nearness)
 
 
 def _blocks(chunk: Chunk, book: Generation) -> tuple[Block, ...]:

@@ -42,9 +42,6 @@ hold: with a lower one, fewer answerable questions are refused, and more questio
 SEARCH_LEVELS, READER_LEVELS = (-30.0, 4.0), (-6.0, 6.0)
 """Limits of both levels."""
 
-OPEN = (0.1, 0.7)
-"""Relevance between which the search alone does not tell whether the book answers."""
-
 Place = tuple[str, int]
 """A sentence: the id of its chunk, and its number there."""
 
@@ -55,8 +52,6 @@ class QuestionReading:
 
     passages: Mapping[str, float]
     sentences: Mapping[Place, float]
-    skipped: bool = False
-    """Whether nothing was read because of load: the same question may be answered otherwise later."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +64,7 @@ class _NearPart:
     """Whether no part of its chunk is nearer."""
 
 
-NOTHING_READ, SKIPPED = QuestionReading({}, {}), QuestionReading({}, {}, skipped=True)
+NOTHING_READ = QuestionReading({}, {})
 
 
 def search_book(engine: Engine, book: Generation, question: Question) -> RetrievalResult:
@@ -84,17 +79,14 @@ def search_and_read(engine: Engine, book: Generation, question: Question) -> tup
     reading = NOTHING_READ
     if found.query is not None and engine.reader is not None:
         nearness = [vectors @ found.query.sentence for vectors in book.index.sentence_vectors(chunks)]
-        reading = read_unless_busy(engine.reader, question.text, chunks, nearness, found.relevance)
+        reading = read_if_possible(engine.reader, question.text, chunks, nearness)
     return rescore(found, reading), reading
 
 
-def read_unless_busy(
-    reader: Reader, question: str, chunks: Sequence[Chunk], nearness: Sequence[NDArray[np.float32]], relevance: float
+def read_if_possible(
+    reader: Reader, question: str, chunks: Sequence[Chunk], nearness: Sequence[NDArray[np.float32]]
 ) -> QuestionReading:
-    """Read chunks; under load, only if their relevance by the search does not tell whether they answer."""
-    is_open = OPEN[0] <= relevance <= OPEN[1]
-    if reader.is_busy and not is_open:
-        return SKIPPED
+    """Read chunks; if the model fails, the search alone decides."""
     try:
         return read_question(reader, question, chunks, nearness)
     except ReaderUnavailable as error:

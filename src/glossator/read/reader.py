@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
 from threading import BoundedSemaphore, Lock
@@ -50,8 +49,7 @@ class OnnxReader:
         self._folder = folder
         self._threads = threads or available_cores()
         self._slots = BoundedSemaphore(self._threads)
-        self._lock, self._loading = Lock(), Lock()
-        self._active = 0
+        self._loading = Lock()
         self._loaded: onnxruntime.InferenceSession | None = None
 
     def check(self) -> None:
@@ -164,28 +162,11 @@ class OnnxReader:
             "past": np.zeros((layers, 0, width), np.float32) if past is None else past,
         }
         session = self._session
-        with self._slot():
+        with self._slots:  # one run on each core at a time: more would only slow each other down
             try:
                 return dict(zip(_OUTPUTS, session.run(list(_OUTPUTS), inputs), strict=True))
             except Exception as error:  # onnxruntime raises many exception types, such as for lack of memory
                 raise ReaderUnavailable("The reader model failed.", "Set GLOSSATOR_READER=off.") from error
-
-    @contextmanager
-    def _slot(self) -> Iterator[None]:
-        """One run on each core at a time: more would only slow each other down."""
-        with self._lock:
-            self._active += 1
-        try:
-            with self._slots:
-                yield
-        finally:
-            with self._lock:
-                self._active -= 1
-
-    @property
-    def is_busy(self) -> bool:
-        """Whether all cores are taken."""
-        return self._active >= self._threads
 
     @cached_property
     def _shape(self) -> tuple[int, int]:

@@ -15,7 +15,7 @@ from glossator.core.types import Span
 class ScriptedReader:
     """Says the same of every text, or what is given for it: a logit of support, and of being answered."""
 
-    fingerprint, is_busy = "scripted", False
+    fingerprint = "scripted"
 
     def __init__(self, support: float = 0.0, answered: float = 0.0, said: Mapping[str, float] | None = None) -> None:
         self.support, self.answered, self.said = support, answered, said or {}
