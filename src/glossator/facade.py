@@ -80,10 +80,12 @@ class Book:
         progress: Progress = no_progress,
         name: str | None = None,
         layout: str | None = None,
+        includes: str | Path | None = None,
     ) -> IngestReport:
         """Index folders or files; unchanged text is not embedded again, and options that are not given stay."""
         paths = [str(source) for source in sources]
-        options = SourceOptions(base_url, parse_layout(layout) if layout else None, name)
+        chosen = parse_layout(layout) if layout else None
+        options = SourceOptions(base_url, chosen, name, str(includes) if includes else None)
         return self._run(pipeline.ingest(self.engine, paths, options, only, progress))
 
     @property

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+import glossator
+from glossator.core.errors import SourceError
 from glossator.ingest.read import read_source
 
 LIMIT = 1_000_000
@@ -175,6 +177,43 @@ def test_snippets_outside_the_folder_are_left_out_with_a_note(tmp_path: Path) ->
     assert contents.documents[0].text == "Text."
     (note,) = contents.notes
     assert (note.path, "secret.txt" in note.note) == ("page.md", True)
+
+
+def write_site_with_code_elsewhere(folder: Path) -> Path:
+    """A site whose page includes a file and a hidden file of a folder beside it."""
+    for name, text in {
+        "code/main.py": "app = App()",
+        "code/.env": "Secret.",
+        "secret.txt": "Secret.",
+        "site/mkdocs.yml": "site_name: B",
+        "site/docs/page.md": "Text.\n\n{* ../code/main.py *}\n\n{* ../code/.env *}\n\n{* ../secret.txt *}",
+    }.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text, "utf-8")
+    return folder / "site"
+
+
+def test_snippets_are_included_from_the_folder_that_the_user_names(tmp_path: Path) -> None:
+    site = write_site_with_code_elsewhere(tmp_path)
+    contents = read_source(str(site), "", LIMIT, includes=str(tmp_path / "code"))
+    assert contents.documents[0].text == "Text.\n\n```py\napp = App()\n```"
+    (note,) = contents.notes
+    assert ".env" in note.note and "secret.txt" in note.note
+
+
+def test_a_missing_folder_of_included_files_is_an_error(tmp_path: Path) -> None:
+    site = write_site_with_code_elsewhere(tmp_path)
+    with pytest.raises(SourceError, match="is not a folder"):
+        read_source(str(site), "", LIMIT, includes=str(tmp_path / "missing"))
+
+
+def test_the_folder_of_included_files_is_remembered_for_the_next_ingest(tmp_path: Path) -> None:
+    site = write_site_with_code_elsewhere(tmp_path)
+    book = glossator.open(tmp_path / "data")
+    assert book.ingest(site, base_url="", includes=tmp_path / "code").documents.added == 1
+    again = book.ingest(site)
+    book.close()
+    assert (again.documents.unchanged, again.embeddings.made) == (1, 0)
 
 
 def test_snippets_that_include_each_other_end(tmp_path: Path) -> None:

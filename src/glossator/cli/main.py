@@ -52,6 +52,7 @@ def cli() -> None:
     help="How files become pages; by default, the files decide.",
 )
 @click.option("--name", help="Name of the book; by default, the title of the site.")
+@click.option("--includes", metavar="FOLDER", help="Folder outside the source whose files its pages may include.")
 @click.option("--only", is_flag=True, help="Remove all sources that are not given here.")
 @common_options
 def ingest(
@@ -59,6 +60,7 @@ def ingest(
     base_url: str | None,
     layout: str | None,
     name: str | None,
+    includes: str | None,
     only: bool,
     data_dir: Path | None,
     as_json: bool,
@@ -71,7 +73,7 @@ def ingest(
     from glossator.cli import terminal
 
     engine = build_engine(data_dir)
-    options = SourceOptions(base_url, Layout(layout) if layout else None, name)
+    options = SourceOptions(base_url, Layout(layout) if layout else None, name, includes)
     with terminal.progress(enabled=not as_json) as progress:
         report = run(engine, pipeline.ingest(engine, sources, options, only, progress))
     print_json(asdict(report)) if as_json else terminal.show_report(report)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
@@ -50,10 +51,16 @@ class SourceContents:
     notes: tuple[PageNote, ...] = ()
 
 
-def read_source(source: str, base_url: str | None, max_bytes: int, layout: Layout = Layout.AUTO) -> SourceContents:
-    """Read every page of a folder, or one file; without a base URL, citations lead to the one of its configuration."""
+def read_source(
+    source: str, base_url: str | None, max_bytes: int, layout: Layout = Layout.AUTO, includes: str | None = None
+) -> SourceContents:
+    """Read every page of a folder, or one file; without a base URL, citations lead to the one of its configuration.
+
+    `includes` is a folder outside the source whose files its pages may include.
+    """
     path = _existing_path(source)
     site = plain.file_layout(path) if path.is_file() else find_layout(path, layout)
+    site = replace(site, includes=_included_folder(includes))
     noted = list(site.skipped)
     base = _site_url(site, noted) if base_url is None else base_url and validate_base_url(base_url)
     documents: list[Document] = []
@@ -106,6 +113,13 @@ def _existing_path(source: str) -> Path:
     except (OSError, ValueError):
         pass
     raise SourceError(f"{source} does not exist.", "Give a folder or file with Markdown, MDX, HTML or text.")
+
+
+def _included_folder(name: str | None) -> Path | None:
+    folder = Path(name) if name else None
+    if folder is not None and not os.path.isdir(folder):  # noqa: PTH112 - false also for a name that is too long
+        raise SourceError(f"{name} is not a folder.", "Give --includes the folder of the files that pages include.")
+    return folder
 
 
 def _no_documents_message(source: str, skipped: list[SkippedFile]) -> tuple[str, str]:
@@ -171,7 +185,7 @@ def _extract(text: str, page: SourcePage, layout: SiteLayout) -> ExtractedPage:
     if suffix not in MARKDOWN_SUFFIXES:
         return read_plain_text(text)
     front, body = split_front_matter(text)
-    includes = IncludeReader(layout.root)
+    includes = IncludeReader(layout.root, layout.includes)
     notes: list[str] = []
     if _is_mdx(suffix, front, layout):
         html = to_html(mdx_to_markdown(body, page.path, includes), MDX, notes)

@@ -110,7 +110,7 @@ def _check_options(sources: Sequence[str], options: SourceOptions) -> None:
 
 def _read(engine: Engine, source: str, options: SourceOptions) -> _ReadSource:
     max_bytes = int(engine.settings.max_file_mb * 1_000_000)
-    contents = read_source(source, options.base_url, max_bytes, options.layout or Layout.AUTO)
+    contents = read_source(source, options.base_url, max_bytes, options.layout or Layout.AUTO, options.includes)
     return _ReadSource(replace(contents, name=clean_name(options.name or "") or contents.name), options)
 
 
@@ -159,6 +159,7 @@ def _record(root: str, source: _ReadSource, plan: IngestPlan) -> SourceRecord:
         options.layout,
         options.name,
         golden_questions(Path(root)),
+        options.includes and os.path.realpath(options.includes),
     )
 
 

@@ -45,6 +45,7 @@ def merged_options(options: SourceOptions, known: SourceRecord | None) -> Source
         known.base_url if options.base_url is None else options.base_url,
         options.layout or layout,
         known.chosen_name if options.name is None else options.name,
+        known.includes if options.includes is None else options.includes,
     )
 
 

@@ -26,11 +26,13 @@ class SourceOptions:
     """What a user may say about a source; None leaves it as it was, or as the source's own files say.
 
     An empty base URL means that the pages are published nowhere else: citations open them on this server.
+    `includes` is a folder outside the source whose files its pages may include.
     """
 
     base_url: str | None = None
     layout: Layout | None = None
     name: str | None = None
+    includes: str | None = None
 
 
 DEFAULT_OPTIONS = SourceOptions()

@@ -35,9 +35,13 @@ _ANCHOR = re.compile(r"ANCHOR(?:_END)?:\s*[\w-]+")
 
 @dataclass(slots=True)
 class IncludeReader:
-    """Reads included files below a root, with a limit of bytes per page; `missing` names those it could not read."""
+    """Reads included files below a root or a folder that the user named, with a limit of bytes per page.
+
+    `missing` names those it could not read.
+    """
 
     root: Path
+    named: Path | None = None
     remaining_bytes: int = MAX_INCLUDED_BYTES
     missing: list[str] = field(default_factory=list)
 
@@ -49,18 +53,23 @@ class IncludeReader:
         """The text of the first of these files that can be read."""
         for path in paths:
             with suppress(SourceError, OSError, ValueError):
-                if is_inside(path, self.root) and not _is_hidden(path, self.root) and path.is_file():
+                if self._is_allowed(path) and path.is_file():
                     text = read_text(path, self.remaining_bytes)
                     self.remaining_bytes -= len(text)
                     return text
         self.missing.append(paths[0].name)
         return ""
 
+    def _is_allowed(self, path: Path) -> bool:
+        folders = (self.root, *([self.named] if self.named else []))
+        return any(is_inside(path, folder) and not _is_hidden(path, folder) for folder in folders)
+
     def note(self) -> str:
         """What was left out, for the report."""
         names = list(dict.fromkeys(self.missing))
         shown = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
-        return f"included files that are missing or outside the folder were left out: {shown}." if names else ""
+        remedy = "" if self.named else " --includes names another folder to include from."
+        return f"included files that are missing or outside the folder were left out: {shown}.{remedy}" if names else ""
 
 
 def _is_hidden(path: Path, root: Path) -> bool:
@@ -130,7 +139,8 @@ def expand_snippets(text: str, path: Path, includes: IncludeReader, depth: int =
 def _read_snippet(name: str, path: Path, includes: IncludeReader) -> str:
     """The lines of `file`, `file:2:5` or `file:section`; sites name files from their own folder or from the page's."""
     file, _, part = name.partition(":")
-    text = includes.read_first([folder / file for folder in (includes.root, includes.root.parent, path.parent)])
+    folders = (includes.root, includes.root.parent, *([includes.named] if includes.named else []), path.parent)
+    text = includes.read_first([folder / file for folder in folders])
     lines = text.splitlines()
     if part and re.fullmatch(r"[\d:, ]+", part):
         lines = _numbered_lines(lines, part)

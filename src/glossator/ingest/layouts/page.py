@@ -37,7 +37,7 @@ class SourcePage:
 
 @dataclass(frozen=True, slots=True)
 class SiteLayout:
-    """The pages of a folder as its site generator defines them; pages may include files below `root` only.
+    """The pages of a folder as its site generator defines them; pages may include files below `root` and `includes`.
 
     `reason` says why this layout was taken, `title` is that of the site, `mdx` tells whether files named .md are MDX,
     and `extensions` are the Markdown extensions and plugins of the site.
@@ -52,6 +52,7 @@ class SiteLayout:
     mdx: bool = False
     extensions: frozenset[str] = frozenset()
     skipped: tuple[SkippedFile, ...] = ()
+    includes: Path | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,8 @@ FORMAT = 2
 class SourceRecord:
     """One ingested source: its folder or file, how it was read, and its documents' hashes.
 
-    `base_url`, `chosen_layout` and `chosen_name` are as the user gave them, for the next ingest; None: not given.
+    `base_url`, `chosen_layout`, `chosen_name` and `includes` are as the user gave them, for the next ingest; None: not
+    given.
     """
 
     root: str
@@ -33,6 +34,7 @@ class SourceRecord:
     chosen_name: str | None = None
     questions: tuple[str, ...] = ()
     """Questions that it answers, from its own golden file."""
+    includes: str | None = None
 
     @property
     def summary(self) -> SourceSummary:
