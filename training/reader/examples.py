@@ -87,10 +87,10 @@ class ExampleReader:
             for number, (source, claims) in enumerate(Writer(seed).examples(count))
         ]
 
-    def public(self, path: Path, without: Sequence[str]) -> list[Example]:
+    def public(self, paths: Iterable[Path], without: Sequence[str]) -> list[Example]:
         """Labelled pairs of public sets, grouped by passage."""
         found: dict[tuple[str, str], list[Text]] = {}
-        for row in _rows(path):
+        for row in (row for path in paths if path.exists() for row in _rows(path)):
             if row["source"] not in without:
                 found.setdefault((row["source"], row["passage"]), []).append(self._public(row))
         return [

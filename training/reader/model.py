@@ -19,6 +19,7 @@ from reader.base_weights import Weights
 
 WIDTH, HEADS, INNER, VOCABULARY, MAX_POSITIONS = 384, 12, 1536, 30522, 512
 MASKED = -1e4
+DROPOUT = 0.1
 LAYER_NAMES = {
     "mix": "attention.output.dense",
     "norm_attention": "attention.output.LayerNorm",
@@ -148,12 +149,13 @@ class Layer(nn.Module):
         self.mix = nn.Linear(WIDTH, WIDTH)
         self.norm_attention, self.norm_output = (nn.LayerNorm(WIDTH, eps=1e-12) for _ in range(2))
         self.expand, self.contract = nn.Linear(WIDTH, INNER), nn.Linear(INNER, WIDTH)
+        self.drop = nn.Dropout(DROPOUT)
 
     def forward(self, inputs: Tensor, attend: Attention, past: Tensor | None) -> tuple[Tensor, Tensor]:
         """The tokens' next states, and their keys and values; `past` are keys and values of tokens read earlier."""
         values = self.attention(inputs)
-        hidden = self.norm_attention(inputs + self.mix(attend(values, past)))
-        states = self.norm_output(hidden + self.contract(F.gelu(self.expand(hidden))))
+        hidden = self.norm_attention(inputs + self.drop(self.mix(attend(values, past))))
+        states = self.norm_output(hidden + self.drop(self.contract(F.gelu(self.expand(hidden)))))
         return states, values[:, WIDTH:]
 
 

@@ -29,7 +29,7 @@ NOT_FOR_SHIPPING = ("sick",)
 """Public sets whose licence does not allow shipping what was trained on them."""
 STAGES = "mutations:0.3,mixed:1,templates:1,mixed:1,written:1.2"
 """Easy things first: mutated sentences, then everything with public pairs, then what language models wrote."""
-WARM_UP_STEPS, LAST_RATE = 60, 0.05
+WARM_UP_STEPS = 60
 AVERAGING = 0.995
 """The weights that are evaluated and shipped are a moving average over about 200 steps."""
 MAX_NORM = 1.0
@@ -47,7 +47,7 @@ class Corpus:
         self.development = [e for book in sorted(DEVELOPMENT) for e in books[book]]
         self.plain = [e for path in sorted((DATA / "plain").glob("*.gz")) for e in reader.plain(path)]
         self.mutations = reader.mutations(MUTATIONS)
-        self.public = reader.public(PUBLIC, NOT_FOR_SHIPPING) if PUBLIC.exists() else []
+        self.public = reader.public(PUBLIC, NOT_FOR_SHIPPING)
 
     def stage(self, name: str) -> list[list[Example]]:
         """One pass over the data of a stage; statements from templates are new in every pass."""
@@ -56,7 +56,7 @@ class Corpus:
         if name == "templates":
             return batches(templates, options.tokens, random)
         if name == "public":
-            return batches(self.public, options.tokens, random)
+            return batches([*self.public, *templates, *self.plain], options.tokens, random)
         extras = (14, 4) if name == "mutations" else (options.mutations, options.others)
         examples = [*with_extras(self.written, self.mutations, *extras, random), *self.plain, *templates]
         if name == "mutations":
@@ -160,7 +160,8 @@ class Run:
 
     def _update(self, examples: list[Example]) -> dict[str, float]:
         self.step += 1
-        decay = LAST_RATE + (1 - LAST_RATE) * (1 - self.step / len(self.plan))
+        last = self.options.last_rate
+        decay = last + (1 - last) * (1 - self.step / len(self.plan))
         for group in self.optimiser.param_groups:
             group["lr"] = self.options.rate * min(self.step / WARM_UP_STEPS, decay)
         with half_precision():
@@ -197,6 +198,7 @@ def options() -> argparse.Namespace:
     parser.add_argument("--start", default="", help="averaged weights of an earlier run to start from")
     parser.add_argument("--layers", type=int, default=6)
     parser.add_argument("--rate", type=float, default=1.5e-4)
+    parser.add_argument("--last-rate", type=float, default=0.05, help="share of the rate that is left at the end")
     parser.add_argument("--tokens", type=int, default=2200, help="a batch")
     parser.add_argument("--mutations", type=int, default=6, help="a passage")
     parser.add_argument("--others", type=int, default=4, help="texts about other passages, a passage")
