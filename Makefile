@@ -47,7 +47,7 @@ fast: $(VENV)/.dev
 	@$(BIN)/pytest -n 2 --dist loadfile -m "not slow" --ignore tests/site
 
 suite: $(VENV)/.dev
-	@$(BIN)/pytest -n 3 --dist loadfile --no-loadscope-reorder --max-worker-restart 0 --ignore tests/site
+	@$(BIN)/pytest -n 4 --dist loadfile --no-loadscope-reorder --max-worker-restart 0 --ignore tests/site
 
 # In processes of their own: Playwright runs on greenlets, and a crash there must not take other tests with it.
 browser: $(VENV)/.dev
