@@ -23,8 +23,9 @@ MAX_ADMONISH_NESTING = 4
 
 BODY_INDENT = 4
 
-REFERENCES = "references"
-"""The key of the parser's environment that counts the blocks of generated reference left out."""
+REFERENCES = "glossator.references"
+"""The key of the parser's environment that counts the blocks of generated reference left out. The parser itself
+stores link definitions in that environment, as "references"."""
 
 _INDENTED = re.compile(
     r"(?:!!![ \t]?|\?\?\?\+?[ \t]?(?=[ \t]*+[\w\"-]))(?P<type>[\w -]*)(?:\"(?P<title>.*)\")?[ \t]*"
