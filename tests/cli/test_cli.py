@@ -309,12 +309,22 @@ def test_eval_fails_if_too_many_golden_questions_fail(data: Path, fast_tmp_path:
     assert "passed" in run("eval", fast_tmp_path / "golden.yaml", "--data-dir", data).out
 
 
+def test_code_in_an_answer_is_printed_as_lines() -> None:
+    citation = Citation(1, "https://book.example/a", "Guide", "Install", "x", 0, 1, 0.9)
+    text = "Run this: [1]\n\n```bash\npip install x\nx --help [1]\n```\n[1]\n\nThen wait. [1]"
+    answer = replace(sample_receipt().answer, text=text, citations=(citation,), degraded=False)
+    with terminal.console.capture() as captured:
+        terminal.show_answer(answer, load_settings())
+    shown = captured.get().splitlines()[:7]
+    assert shown == ["Run this: [1]", "", "    pip install x", "    x --help [1]", "[1]", "", "Then wait. [1]"]
+
+
 def test_sources_of_one_section_are_printed_together() -> None:
     citations = tuple(
         Citation(number, f"https://book.example/{page}#a", "Tides", section, "x", 0, 1, 0.9)
         for number, page, section in ((1, "tides", "Spring"), (2, "tides", "Neap"), (3, "moon", "Spring"))
     )
-    answer = replace(sample_receipt().answer, sentences=(), citations=citations, degraded=False)
+    answer = replace(sample_receipt().answer, text="", citations=citations, degraded=False)
     with terminal.console.capture() as captured:
         terminal.show_answer(answer, load_settings())
     lines = [line.strip() for line in captured.get().splitlines() if line.strip()]

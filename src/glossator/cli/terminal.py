@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -30,6 +31,7 @@ from glossator.core.ports import no_progress
 from glossator.core.receipts import Replay, ReplayedSentence
 from glossator.core.settings import Settings
 from glossator.core.text.characters import sanitize
+from glossator.core.text.marks import split_marks
 from glossator.core.types import IngestReport, Passage
 
 if TYPE_CHECKING:
@@ -181,15 +183,22 @@ def show_answer(answer: Answer, settings: Settings) -> None:
         _show_abstention(answer, settings)
         return
     body = Text()
-    for sentence in answer.sentences:
-        body.append(sanitized(sentence.text))
-        for number in sentence.citations:
+    for piece, number in split_marks(answer.text):
+        if number is None or number > len(answer.citations):
+            body.append(_indented_code(sanitize(piece)))
+        else:
             url = _link(answer.citations[number - 1].url, settings)
-            body.append(f" [{number}]", style=Style(color="cyan", link=url or None))
-        body.append(" ")
+            body.append(piece, style=Style(color="cyan", link=url or None))
     console.print(body)
     console.print()
     _show_sources(answer, settings)
+
+
+def _indented_code(text: str) -> str:
+    """Code without its fences, indented; other text as it is."""
+    if not text.startswith("```"):
+        return text
+    return textwrap.indent("\n".join(text.splitlines()[1:-1]), "    ")
 
 
 def _show_sources(answer: Answer, settings: Settings) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
 _CODE_BLOCK = r"(?P<code>```.*?```)"
 _MARK = re.compile(rf"{_CODE_BLOCK}|(?<=[\s\]])\[(?P<number>\d+)\]", re.DOTALL)
@@ -14,6 +15,16 @@ _IN_BOOK = re.compile(r"(?<!\S)\[((?:Source )?\d{1,3})\]")
 def strip_marks(text: str) -> str:
     """The text without its citation marks."""
     return _WITH_SPACE.sub(lambda found: found["code"] or "", text)
+
+
+def split_marks(text: str) -> Iterator[tuple[str, int | None]]:
+    """The text in pieces: code blocks and what is between marks, with None, and each mark with its number."""
+    end = 0
+    for found in _MARK.finditer(text):
+        yield text[end : found.start()], None
+        yield found[0], int(found["number"]) if found["number"] else None
+        end = found.end()
+    yield text[end:], None
 
 
 def as_source_marks(text: str, max_number: int) -> str:
