@@ -71,8 +71,13 @@ def make_private_folder(path: Path) -> None:
 
 
 def make_private_file(path: Path) -> None:
-    """Create a file that only its owner may read; an existing one is closed to others."""
-    os.close(os.open(path, os.O_RDWR | os.O_CREAT, _mode(private=True)))
+    """Create a file that only its owner may read; an existing one is closed to others, but never opened.
+
+    POSIX releases all locks of a process on a file when the process closes any descriptor of it. If that file is a
+    SQLite database in use, the next program that opens and closes it deletes the write-ahead log that is still in use.
+    """
+    with suppress(FileExistsError):
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, _mode(private=True)))
     close_to_others(path)
 
 

@@ -120,6 +120,31 @@ def test_message_counts_match_the_exchanges_after_a_kill(fast_tmp_path: Path) ->
     assert in_sqlite(fast_tmp_path, orphans) == []
 
 
+COUNT_IN_ANOTHER_PROCESS = """
+import sqlite3, sys
+connection = sqlite3.connect(sys.argv[1])
+print(connection.execute("SELECT count(*) FROM conversations").fetchone()[0])
+connection.close()
+"""
+
+
+async def test_exchanges_stored_after_another_program_used_the_database_are_not_lost(fast_tmp_path: Path) -> None:
+    """SQLite deletes the write-ahead log when the last program closes it: our locks must show that we still use it."""
+    path = fast_tmp_path / "records.sqlite"
+    records = RecordStore(Database(database_url("", fast_tmp_path)))
+
+    def count_elsewhere() -> int:
+        command = [sys.executable, "-c", COUNT_IN_ANOTHER_PROCESS, str(path)]
+        return int(subprocess.run(command, check=True, capture_output=True, timeout=60).stdout)
+
+    for number in (1, 2):
+        await exchange(records, "reader", f"Question {number}?")
+        await records.history(session_key("reader"))
+        assert await asyncio.to_thread(count_elsewhere) == number
+        assert path.with_name(f"{path.name}-wal").exists()
+    await records.close()
+
+
 def test_postgres_restart_under_load_loses_nothing(fast_tmp_path: Path) -> None:
     with running_postgres() as server:
         url = server.create("restarted")
