@@ -23,6 +23,9 @@ def _secret(variable: str, description: str) -> Any:
     return Field(SecretStr(""), validation_alias=names, description=description)
 
 
+IndexKind = Literal["embedded", "postgres"]
+
+
 class Settings(BaseSettings):
     """Every value that an operator can set."""
 
@@ -31,6 +34,14 @@ class Settings(BaseSettings):
     )
 
     data_dir: Path = Field(Path(".glossator"), description="Folder of the index and its cache.")
+    index: Literal["auto", "embedded", "postgres"] = Field(
+        "auto", description="Where the index is: in the data directory (`embedded`, `auto`), or in `postgres`."
+    )
+    index_name: str = Field(
+        "glossator",
+        pattern=r"^[a-z][a-z0-9_]{0,39}$",
+        description="Name of the index on a shared server, where each book needs its own.",
+    )
     embedder: str = Field("local", description="`local`, a folder that contains a model, or a remote model.")
     llm: str = Field("", description="Language models, in order of preference; empty means quotes only.")
     judge: str = Field("", description="A language model that judges claims in doubt; empty means none.")
@@ -46,7 +57,7 @@ class Settings(BaseSettings):
         "auto", description="`auto` uses the reader model for answers and checks; `off` does without it."
     )
     max_file_mb: float = Field(10.0, gt=0, le=1000, description="Maximum size of a file; larger ones are skipped.")
-    database_url: SecretStr = _secret("DATABASE_URL", "Postgres database for conversations; empty means SQLite.")
+    database_url: SecretStr = _secret("DATABASE_URL", "Postgres database for conversations, and for a shared index.")
     embedder_api_key: SecretStr = Field(SecretStr(""), description="API key for an embedder given by its URL.")
     llm_api_key: SecretStr = Field(SecretStr(""), description="API key for a language model given by its URL.")
     openai_api_key: SecretStr = _secret("OPENAI_API_KEY", "API key for openai: models.")
