@@ -10,7 +10,7 @@ _MODULES = {
     "llm": ("agents",),
     "mcp": ("mcp",),
     "otel": ("opentelemetry.exporter.otlp.proto.http",),
-    "postgres": ("asyncpg", "psycopg", "psycopg_pool"),
+    "postgres": ("asyncpg", "psycopg"),
     "redis": ("redis",),
 }
 """The modules that show whether an extra is installed."""

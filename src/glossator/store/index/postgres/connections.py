@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from threading import Lock
+from contextlib import contextmanager, suppress
+from threading import BoundedSemaphore
 from typing import Any, TypeVar
 
 import psycopg
 from psycopg import errors
-from psycopg_pool import ConnectionPool, PoolTimeout
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError
 
@@ -31,7 +30,7 @@ _COOLDOWN_SECONDS = 2.0
 _BACKOFF = Backoff(first_seconds=0.05, max_seconds=0.5, attempts=4)
 _OPTIONS = {"sslmode", "sslrootcert", "sslcert", "sslkey", "sslcrl", "channel_binding", "target_session_attrs"}
 """Parameters of a database URL that the driver of the records and this one share."""
-_CONNECTION_LOST = (psycopg.OperationalError, psycopg.InterfaceError, PoolTimeout)
+_CONNECTION_LOST = (psycopg.OperationalError, psycopg.InterfaceError)
 
 
 def connection_parameters(url: str) -> dict[str, Any]:
@@ -58,7 +57,7 @@ def connection_parameters(url: str) -> dict[str, Any]:
 
 
 class PostgresConnections:
-    """Runs transactions in the calling thread's time; threads share a pool of connections.
+    """Runs work in the calling thread, which opens a connection if none is idle, and so sees errors at once.
 
     Statements are not prepared: connection poolers such as PgBouncer hand every transaction to another server process.
     """
@@ -69,14 +68,15 @@ class PostgresConnections:
             "application_name": "glossator",
             "tcp_user_timeout": int(1000 * READ_SECONDS),
             "prepare_threshold": None,
+            "autocommit": True,
         }
         self.place = f"Postgres at {self._parameters.get('host', 'localhost')}"
         self.breaker = CircuitBreaker(cooldown_seconds=_COOLDOWN_SECONDS)
-        self._pool: ConnectionPool[Connection] | None = None
-        self._lock = Lock()
+        self._idle: list[Connection] = []
+        self._slots = BoundedSemaphore(_POOL_SIZE)
 
     def read(self, work: Work[T]) -> T:
-        """Run a transaction that can be repeated, within a time limit."""
+        """Run statements that can be repeated, within a time limit."""
         if not self.breaker.allow_call():
             raise self._unavailable("it did not respond")
         try:
@@ -96,14 +96,14 @@ class PostgresConnections:
     def write(self, work: Work[T]) -> T:
         """Run a transaction that can be repeated, however long it takes."""
         try:
-            return self._with_retries(work, None)
+            return self._with_retries(lambda connection: _transact(connection, work), None)
         except psycopg.Error as error:
             raise self._translated(error) from error
 
     def connect(self) -> Connection:
         """A connection of its own, for a lock that lasts as long as it."""
         try:
-            return psycopg.connect(**self._parameters, autocommit=True)
+            return psycopg.connect(**self._parameters)
         except psycopg.Error as error:
             raise self._translated(error) from error
 
@@ -116,39 +116,44 @@ class PostgresConnections:
             raise self._translated(error) from error
 
     def close(self) -> None:
-        """Close all connections; the next call opens new ones."""
-        with self._lock:
-            pool, self._pool = self._pool, None
-        if pool is not None:
-            pool.close(timeout=1.0)
+        """Close all connections that are not in use; the next call opens new ones."""
+        while self._idle:
+            with suppress(IndexError):  # another thread took the last one
+                self._idle.pop().close()
 
     def _with_retries(self, work: Work[T], deadline: float | None) -> T:
         attempt = 1
         while True:
             try:
-                with self._open_pool().connection() as connection:
-                    return work(connection)
+                return self._on_connection(work)
             except _CONNECTION_LOST as error:
                 delay = _BACKOFF.delay(attempt)
                 late = deadline is not None and time.monotonic() + delay > deadline
+                self.close()  # those that are idle were lost as well
                 if attempt >= _BACKOFF.attempts or late or not _is_transient(error):
                     raise
             time.sleep(delay)
             attempt += 1
 
-    def _open_pool(self) -> ConnectionPool[Connection]:
-        with self._lock:
-            if self._pool is None:
-                self._pool = ConnectionPool(
-                    kwargs=self._parameters,
-                    min_size=0,
-                    max_size=_POOL_SIZE,
-                    timeout=_CONNECT_SECONDS,
-                    reconnect_timeout=0,
-                    check=ConnectionPool.check_connection,
-                    open=True,
-                )
-            return self._pool
+    def _on_connection(self, work: Work[T]) -> T:
+        if not self._slots.acquire(timeout=_CONNECT_SECONDS):
+            raise psycopg.OperationalError("all connections are in use")
+        try:
+            connection = self._take()
+            try:
+                result = work(connection)
+            except BaseException:
+                connection.close()
+                raise
+            self._idle.append(connection)
+            return result
+        finally:
+            self._slots.release()
+
+    def _take(self) -> Connection:
+        with suppress(IndexError):
+            return self._idle.pop()
+        return psycopg.connect(**self._parameters)
 
     def _translated(self, error: Exception) -> GlossatorError:
         """One of our errors; the database's own message may contain names, and stays in the log."""
@@ -169,6 +174,11 @@ class PostgresConnections:
 
     def _unavailable(self, reason: str) -> IndexUnavailable:
         return IndexUnavailable(f"The index in {self.place} is unavailable ({reason}).", "Check DATABASE_URL.")
+
+
+def _transact(connection: Connection, work: Work[T]) -> T:
+    with connection.transaction():
+        return work(connection)
 
 
 def _is_transient(error: Exception) -> bool:

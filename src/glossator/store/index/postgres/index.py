@@ -138,8 +138,6 @@ class PostgresIndex:
             where = self._tables.statement(
                 "WHERE id IN (SELECT id FROM {chunks} WHERE {condition})", condition=condition
             )
-        if not exact:
-            _consider(connection, limit)
         statement = self._tables.statement(
             _EXACT if exact else _NEAREST,
             vector=sql.Literal(_literal(vector)) + sql.SQL("::vector"),
@@ -147,7 +145,13 @@ class PostgresIndex:
             limit=sql.Literal(limit),
             dimension=sql.Literal(self._dimension),
         )
-        return {i: float(score) for i, score in connection.execute(statement).fetchall()}
+        if exact:
+            rows = connection.execute(statement).fetchall()
+        else:
+            with connection.pipeline(), connection.transaction():
+                _consider(connection, limit)
+                rows = connection.execute(statement).fetchall()
+        return {i: float(score) for i, score in rows}
 
     def _sparse(
         self, connection: Connection, terms: Sequence[int], limit: int, allowed: NDArray[np.bool_] | None
