@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import os
 import secrets
+import warnings
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
+from threading import Lock
+from typing import Any
 
 import numpy as np
+from qdrant_client import QdrantClient
 
 from commands import quick_folder
 from glossator.core.book.manifest import FORMAT, Manifest, SourceRecord
@@ -15,7 +19,10 @@ from glossator.core.ports import Generation, GenerationContents, GenerationStore
 from glossator.core.types import Chunk, Document, Embedding, QueryEmbedding, Span
 from glossator.store.index.generations import Generations
 from glossator.store.index.postgres.generations import PostgresGenerations
+from glossator.store.index.qdrant.generations import QdrantGenerations
+from glossator.store.index.qdrant.server import QdrantOptions, QdrantServer
 from postgres import running_postgres
+from qdrant_stand_in import running_stand_in
 
 MakeStore = Callable[[str], GenerationStore]
 """Opens the index of a name, each time as another process would."""
@@ -24,43 +31,71 @@ FINGERPRINT = "test:4"
 
 
 def kinds() -> tuple[str, ...]:
-    """The implementations to test: all that run here, or a server that the environment names."""
-    if os.environ.get("GLOSSATOR_TEST_DATABASE_URL"):
-        return ("postgres",)
-    return ("embedded", "postgres")
+    """The implementations to test: all that run here, or the servers that the environment names."""
+    given = {"postgres": "GLOSSATOR_TEST_DATABASE_URL", "qdrant": "GLOSSATOR_TEST_QDRANT_URL"}
+    named = tuple(kind for kind, variable in given.items() if os.environ.get(variable))
+    return named or ("embedded", "postgres", "qdrant in process", "qdrant over HTTP")
 
 
 @contextmanager
 def opened_kind(kind: str) -> Iterator[MakeStore]:
     """Opens indexes of one kind; what they stored is deleted at the end."""
-    if kind == "embedded":
-        with quick_folder() as folder:
-            yield lambda name: Generations(folder / name)
-        return
-    with _server(kind) as url:
-        prefix = f"test_{secrets.token_hex(4)}"
-        opened: dict[str, list[PostgresGenerations]] = {}
+    prefix = f"test_{secrets.token_hex(4)}"
+    with _opener(kind) as opener, ExitStack() as at_end:
+        names: set[str] = set()
 
         def open_store(name: str) -> GenerationStore:
-            store = PostgresGenerations(url, f"{prefix}_{name}")
-            opened.setdefault(name, []).append(store)
+            store = opener(f"{prefix}_{name}")
+            at_end.callback(store.close)
+            if name not in names and not isinstance(store, Generations):
+                names.add(name)
+                at_end.callback(store.drop_all)  # type: ignore[attr-defined]
             return store
 
         yield open_store
-        for stores in opened.values():
-            stores[0].drop_all()
-            for store in stores:
-                store.close()
 
 
 @contextmanager
-def _server(kind: str) -> Iterator[str]:
-    given = os.environ.get("GLOSSATOR_TEST_DATABASE_URL")
-    if given:
-        yield given
-        return
-    with running_postgres(durable=False) as server:
-        yield server.url()
+def _opener(kind: str) -> Iterator[MakeStore]:
+    """Opens an index by its full name."""
+    if kind == "embedded":
+        with quick_folder() as folder:
+            yield lambda name: Generations(folder / name)
+    elif kind == "postgres" and (url := os.environ.get("GLOSSATOR_TEST_DATABASE_URL")):
+        yield lambda name: PostgresGenerations(url, name)
+    elif kind == "postgres":
+        with running_postgres(durable=False) as server:
+            yield lambda name: PostgresGenerations(server.url(), name)
+    elif kind == "qdrant":
+        url, key = os.environ["GLOSSATOR_TEST_QDRANT_URL"], os.environ.get("GLOSSATOR_TEST_QDRANT_API_KEY", "")
+        yield lambda name: qdrant_store(url, name, key)
+    elif kind == "qdrant in process":
+        client = OneAtATime(QdrantClient(":memory:"))
+        yield lambda name: QdrantGenerations(QdrantServer(QdrantOptions("", name=name), client))  # type: ignore[arg-type]
+    else:
+        with running_stand_in() as stand_in:
+            yield lambda name: qdrant_store(stand_in.url, name)
+
+
+def qdrant_store(url: str, name: str, key: str = "") -> QdrantGenerations:
+    return QdrantGenerations(QdrantServer(QdrantOptions(url, key, name)))
+
+
+class OneAtATime:
+    """The client's in-process engine, which threads must take turns to use."""
+
+    def __init__(self, client: QdrantClient) -> None:
+        self._client, self._lock = client, Lock()
+
+    def __getattr__(self, name: str) -> Any:
+        method = getattr(self._client, name)
+
+        def call(*arguments: Any, **options: Any) -> Any:
+            with self._lock, warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # that payload indexes have no effect here
+                return method(*arguments, **options)
+
+        return call
 
 
 def axis(number: int) -> np.ndarray:

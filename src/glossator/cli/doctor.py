@@ -72,7 +72,8 @@ def diagnose(settings: Settings, *, live: bool = False) -> list[DoctorFinding]:
 
 def _storage(settings: Settings) -> DoctorFinding:
     """Where the index is."""
-    why = "no server is configured" if settings.index == "auto" else "set by GLOSSATOR_INDEX"
+    auto = "set by QDRANT_URL" if settings.qdrant_url else "no server is configured"
+    why = auto if settings.index == "auto" else "set by GLOSSATOR_INDEX"
     try:
         return DoctorFinding("storage", make_generations(settings).place, why)
     except GlossatorError as error:

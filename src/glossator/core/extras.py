@@ -11,6 +11,7 @@ _MODULES = {
     "mcp": ("mcp",),
     "otel": ("opentelemetry.exporter.otlp.proto.http",),
     "postgres": ("asyncpg", "psycopg"),
+    "qdrant": ("qdrant_client",),
     "redis": ("redis",),
 }
 """The modules that show whether an extra is installed."""

@@ -280,6 +280,20 @@ def make_generations(settings: Settings, kind: IndexKind | None = None) -> Gener
         from glossator.store.index.postgres.generations import PostgresGenerations
 
         return PostgresGenerations(settings.database_url.get_secret_value(), settings.index_name)
+    if kind == "qdrant":
+        require("qdrant", "The Qdrant client (QDRANT_URL)")
+        from glossator.store.index.qdrant.generations import QdrantGenerations
+        from glossator.store.index.qdrant.server import QdrantOptions, QdrantServer
+
+        options = QdrantOptions(
+            settings.qdrant_url,
+            settings.qdrant_api_key.get_secret_value(),
+            settings.index_name,
+            settings.qdrant_shards,
+            settings.qdrant_replicas,
+            settings.qdrant_quantization == "scalar",
+        )
+        return QdrantGenerations(QdrantServer(options))
     return Generations(settings.data_dir)
 
 
@@ -287,7 +301,7 @@ def index_kind(settings: Settings) -> IndexKind:
     """Which index the settings choose."""
     if settings.index != "auto":
         return settings.index
-    return "embedded"
+    return "qdrant" if settings.qdrant_url else "embedded"
 
 
 def make_embedder(settings: Settings, generations: GenerationStore | None = None) -> Embedder:
