@@ -9,14 +9,14 @@ from dataclasses import replace
 
 import numpy as np
 
-from glossator.core.ports import no_progress
+from glossator.core.book.manifest import FORMAT, Manifest, timestamp
+from glossator.core.ports import GenerationContents, no_progress
 from glossator.core.question import Question
 from glossator.core.types import Document, Embedding
 from glossator.embed.cache import EmbeddingCache, embed_with_cache
 from glossator.ingest.chunk import chunk_document
 from glossator.retrieve import retrieve
 from glossator.store.index.generations import Generations
-from glossator.store.index.manifest import FORMAT, Manifest, timestamp
 from lib.common import CACHE, SETS, indexed, questions, unpack
 
 LIMITS = {1_000: 3.0, 10_000: 6.0}
@@ -60,7 +60,7 @@ def measure(book, size):
     chunks, embeddings = grown(book, size)
     with generations.ingest_lock():
         manifest = Manifest(1, FORMAT, embedder.fingerprint, 1, "bench", embedder.dimension, size, timestamp(), ())
-        generations.build(manifest, [Document("d", "", "", (), "", (), "")], chunks, embeddings)
+        generations.build(manifest, GenerationContents([Document("d", "", "", (), "", (), "")], chunks, embeddings))
     opened = generations.open(embedder.fingerprint)
     asked = [q["question"] for q in questions(SETS / "rust.jsonl")][:100]
     cached = CachedEmbedder(embedder, asked)

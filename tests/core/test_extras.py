@@ -41,7 +41,7 @@ def without(monkeypatch: pytest.MonkeyPatch) -> Any:
     return hide
 
 
-@pytest.mark.parametrize("extra", ["llm", "mcp", "otel", "postgres", "redis"])
+@pytest.mark.parametrize("extra", ["llm", "mcp", "otel", "postgres", "qdrant", "redis"])
 def test_every_extra_is_installed_for_the_tests(extra: str) -> None:
     assert is_installed(extra)
     require(extra, "A feature")
@@ -52,6 +52,8 @@ def test_every_extra_is_installed_for_the_tests(extra: str) -> None:
     [
         ("agents", "llm", {"llm": "ollama:some-model"}),
         ("asyncpg", "postgres", {"database_url": "postgresql://user@127.0.0.1/name"}),
+        ("psycopg", "postgres", {"database_url": "postgresql://user@127.0.0.1/name", "index": "postgres"}),
+        ("qdrant_client", "qdrant", {"qdrant_url": "http://127.0.0.1:6333"}),
     ],
 )
 def test_a_missing_extra_is_named_when_the_engine_is_wired(
@@ -104,6 +106,6 @@ async def test_mcp_on_standard_input_names_its_extra(without: Any, tmp_path: Pat
 
 
 def test_a_default_configuration_needs_no_extra(without: Any, tmp_path: Path) -> None:
-    for package in ("agents", "asyncpg", "redis", "mcp", "opentelemetry", "openai"):
+    for package in ("agents", "asyncpg", "psycopg", "qdrant_client", "redis", "mcp", "opentelemetry", "openai"):
         without(package)
     assert wire(load_settings(data_dir=tmp_path)).model_states == {}

@@ -6,6 +6,7 @@ import asyncio
 import os
 import shutil
 from collections.abc import Sequence
+from contextlib import closing
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -19,12 +20,12 @@ from glossator.pipeline.wiring import (
     configured_judge,
     configured_models,
     make_embedder,
+    make_generations,
     make_records,
     make_verifier,
     reader_problem,
     require_database_driver,
 )
-from glossator.store.index.generations import Generations
 
 if TYPE_CHECKING:
     from glossator.store.records.record_store import RecordStore
@@ -64,9 +65,19 @@ def diagnose(settings: Settings, *, live: bool = False) -> list[DoctorFinding]:
         _verification(settings),
         *_answers(settings, live=live),
         *_second_opinion(settings, live=live),
-        DoctorFinding("storage", "Qdrant Edge in the data directory", "no server is configured"),
+        _storage(settings),
         _records(settings),
     ]
+
+
+def _storage(settings: Settings) -> DoctorFinding:
+    """Where the index is."""
+    auto = "set by QDRANT_URL" if settings.qdrant_url else "no server is configured"
+    why = auto if settings.index == "auto" else "set by GLOSSATOR_INDEX"
+    try:
+        return DoctorFinding("storage", make_generations(settings).place, why)
+    except GlossatorError as error:
+        return DoctorFinding("storage", error.message, error.remedy, good=False)
 
 
 def _state(embedder: Embedder) -> str:
@@ -166,11 +177,12 @@ def _data_dir(settings: Settings) -> DoctorFinding:
 
 def _index(settings: Settings, fingerprint: str) -> list[DoctorFinding]:
     try:
-        generation = Generations(settings.data_dir).open(fingerprint)
+        with closing(make_generations(settings)) as generations:
+            generation = generations.open(fingerprint)
+            manifest, count = generation.manifest, generation.index.count()
+            generation.close()
     except GlossatorError as error:
         return [DoctorFinding("index", error.message, error.remedy, good=False)]
-    manifest, count = generation.manifest, generation.index.count()
-    generation.close()
     complete = count == manifest.chunks
     state = "complete" if complete else f"{manifest.chunks} chunks expected: run `glossator ingest` again"
     return [

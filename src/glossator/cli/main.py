@@ -21,6 +21,7 @@ import click
 
 from glossator import __version__
 from glossator.cli.common import Command, build_engine, common_options, print_json, run
+from glossator.cli.index import index
 from glossator.cli.keys import keys
 from glossator.cli.records import db, feedback, sessions
 from glossator.cli.sources import sources
@@ -301,6 +302,7 @@ cli.add_command(feedback)
 cli.add_command(db)
 cli.add_command(keys)
 cli.add_command(sources)
+cli.add_command(index)
 
 
 def main() -> None:

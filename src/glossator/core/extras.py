@@ -7,19 +7,20 @@ from importlib.util import find_spec
 from glossator.core.errors import SettingsError
 
 _MODULES = {
-    "llm": "agents",
-    "mcp": "mcp",
-    "otel": "opentelemetry.exporter.otlp.proto.http",
-    "postgres": "asyncpg",
-    "redis": "redis",
+    "llm": ("agents",),
+    "mcp": ("mcp",),
+    "otel": ("opentelemetry.exporter.otlp.proto.http",),
+    "postgres": ("asyncpg", "psycopg"),
+    "qdrant": ("qdrant_client",),
+    "redis": ("redis",),
 }
-"""The module that shows whether an extra is installed."""
+"""The modules that show whether an extra is installed."""
 
 
 def is_installed(extra: str) -> bool:
     """Whether the packages of an extra can be imported; nothing is imported to find out."""
     try:
-        return find_spec(_MODULES[extra]) is not None
+        return all(find_spec(module) is not None for module in _MODULES[extra])
     except ModuleNotFoundError:  # a parent package is missing
         return False
 

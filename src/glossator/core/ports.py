@@ -1,8 +1,9 @@
-"""Protocols of the parts that can be swapped: embedders, language models, vector stores."""
+"""Protocols of the parts that can be swapped: embedders, language models, indexes."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -10,9 +11,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from glossator.core.answers import ClaimInDoubt, Status, UnsupportedClaim
+from glossator.core.book.manifest import Manifest, SourceRecord
 from glossator.core.inference.reading import Reading, ReadSource, SourceText
 from glossator.core.question import DraftRequest
-from glossator.core.types import Chunk, Embedding, Filters, Hit, Passage, QueryEmbedding, TokenVectors
+from glossator.core.types import (
+    Chunk,
+    ContentsEntry,
+    Document,
+    Embedding,
+    Filters,
+    Hit,
+    Passage,
+    QueryEmbedding,
+    TokenVectors,
+)
 
 Progress = Callable[[str, int, int], None]
 """Called with the name of a stage, the items done, and the total."""
@@ -138,6 +150,9 @@ class VectorIndex(Protocol):
     def sentence_vectors(self, chunks: Sequence[Chunk]) -> list[NDArray[np.float32]]:
         """The sentence vectors of each chunk, in the same order."""
 
+    def embeddings(self, ids: Sequence[int]) -> list[Embedding]:
+        """The vectors of chunks and of their sentences, in the order of `ids`."""
+
     def count(self) -> int:
         """The number of chunks."""
 
@@ -153,3 +168,119 @@ class WordCounts(Protocol):
 
     def chunk_count(self) -> int:
         """The number of chunks."""
+
+
+class DocumentStore(WordCounts, Protocol):
+    """The documents of one generation; any thread may read them."""
+
+    def get(self, document_id: str) -> Document | None:
+        """One document, or None."""
+
+    def text(self, document_id: str) -> str:
+        """The text of a document; empty if there is no such document."""
+
+    def image(self, name: str) -> bytes | None:
+        """An image that a document shows, or None."""
+
+    def all(self) -> Iterator[Document]:
+        """Every document in reading order."""
+
+    def contents(self) -> list[ContentsEntry]:
+        """The table of contents in reading order."""
+
+    def close(self) -> None:
+        """Release files or connections."""
+
+
+@dataclass(frozen=True, slots=True)
+class Generation:
+    """An open generation."""
+
+    manifest: Manifest
+    index: VectorIndex
+    documents: DocumentStore
+
+    def page_text(self, document_id: str) -> str:
+        """A document's whole text."""
+        return self.documents.text(document_id)
+
+    def close(self) -> None:
+        self.index.close()
+        self.documents.close()
+
+
+def no_image(_name: str) -> bytes | None:
+    """Knows no image."""
+    return None
+
+
+def no_check(_generation: Generation) -> None:
+    """Accepts every generation."""
+
+
+@dataclass(frozen=True, slots=True)
+class GenerationContents:
+    """What a generation is made of: documents in reading order, their chunks, and a vector for each chunk.
+
+    `image` reads an image by its name. Those it does not know are taken from the current generation.
+    """
+
+    documents: Sequence[Document]
+    chunks: Sequence[Chunk]
+    embeddings: Sequence[Embedding]
+    image: Callable[[str], bytes | None] = no_image
+
+
+class GenerationStore(Protocol):
+    """All generations of one index: the next is built beside the current one, then readers are switched to it."""
+
+    @property
+    def place(self) -> str:
+        """Where the index is, for operators; contains no secret."""
+
+    def current(self) -> int | None:
+        """The number of the current generation, or None before the first.
+
+        Does not block after the first call: another process's switch may be seen a moment later.
+        """
+
+    def manifest(self) -> Manifest | None:
+        """The manifest of the current generation, also of one that another version built; None before the first."""
+
+    def latest_manifest(self) -> Manifest | None:
+        """The manifest of the current generation, for the next ingest; None if it is missing or unreadable."""
+
+    def is_empty(self) -> bool:
+        """Whether nothing has been ingested."""
+
+    def fingerprint(self) -> str:
+        """That of the embedding model that made the current generation; empty if there is none to read."""
+
+    def next_number(self) -> int:
+        """A number higher than that of any generation."""
+
+    def documents_of(self, sources: Sequence[SourceRecord]) -> list[Document]:
+        """The documents of some sources, from the current generation."""
+
+    def urls_of(self, sources: Sequence[SourceRecord]) -> dict[str, str]:
+        """The ids of the documents of some sources, by URL."""
+
+    def open(self, fingerprint: str) -> Generation:
+        """Open the current generation for reading with the embedder of this fingerprint."""
+
+    def ingest_lock(self) -> AbstractContextManager[None]:
+        """Hold the lock that lets one process ingest at a time."""
+
+    def build(
+        self, manifest: Manifest, contents: GenerationContents, check: Callable[[Generation], None] = no_check
+    ) -> None:
+        """Write a generation beside the others, check it, make it the current one, and delete those no longer needed.
+
+        Needs the lock. If anything fails, the current generation stays as it is.
+        """
+
+    def clear(self) -> None:
+        """Delete the index: nothing is left to search. Needs the lock."""
+
+    def close(self) -> None:
+        """Release connections; they are opened again when they are needed."""

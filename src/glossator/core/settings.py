@@ -23,6 +23,9 @@ def _secret(variable: str, description: str) -> Any:
     return Field(SecretStr(""), validation_alias=names, description=description)
 
 
+IndexKind = Literal["embedded", "postgres", "qdrant"]
+
+
 class Settings(BaseSettings):
     """Every value that an operator can set."""
 
@@ -31,6 +34,21 @@ class Settings(BaseSettings):
     )
 
     data_dir: Path = Field(Path(".glossator"), description="Folder of the index and its cache.")
+    index: Literal["auto", "embedded", "postgres", "qdrant"] = Field(
+        "auto", description="Where the index is; `auto` is `qdrant` if QDRANT_URL is set, else `embedded`."
+    )
+    index_name: str = Field(
+        "glossator",
+        pattern=r"^[a-z][a-z0-9_]{0,39}$",
+        description="Name of the index on a shared server, where each book needs its own.",
+    )
+    qdrant_url: str = _named("QDRANT_URL", "Qdrant server for the index.")
+    qdrant_api_key: SecretStr = _secret("QDRANT_API_KEY", "API key for the Qdrant server.")
+    qdrant_shards: int = Field(0, ge=0, le=1000, description="Shards of the index on Qdrant; 0: the server's default.")
+    qdrant_replicas: int = Field(1, ge=1, le=32, description="Copies of each shard on Qdrant.")
+    qdrant_quantization: Literal["none", "scalar"] = Field(
+        "none", description="`scalar` keeps one byte per dimension in the memory of Qdrant, and vectors on its disk."
+    )
     embedder: str = Field("local", description="`local`, a folder that contains a model, or a remote model.")
     llm: str = Field("", description="Language models, in order of preference; empty means quotes only.")
     judge: str = Field("", description="A language model that judges claims in doubt; empty means none.")
@@ -46,7 +64,7 @@ class Settings(BaseSettings):
         "auto", description="`auto` uses the reader model for answers and checks; `off` does without it."
     )
     max_file_mb: float = Field(10.0, gt=0, le=1000, description="Maximum size of a file; larger ones are skipped.")
-    database_url: SecretStr = _secret("DATABASE_URL", "Postgres database for conversations; empty means SQLite.")
+    database_url: SecretStr = _secret("DATABASE_URL", "Postgres database for conversations, and for a shared index.")
     embedder_api_key: SecretStr = Field(SecretStr(""), description="API key for an embedder given by its URL.")
     llm_api_key: SecretStr = Field(SecretStr(""), description="API key for a language model given by its URL.")
     openai_api_key: SecretStr = _secret("OPENAI_API_KEY", "API key for openai: models.")

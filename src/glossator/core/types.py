@@ -65,6 +65,16 @@ class Document:
 
 
 @dataclass(frozen=True, slots=True)
+class ContentsEntry:
+    """A document in the table of contents."""
+
+    document_id: str
+    url: str
+    title: str
+    chapters: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Chunk:
     """A piece of a document to index: `text` is the document's `text[start:end]`.
 

@@ -12,7 +12,7 @@ from glossator.answer.cite import abstain, cite_checked, cite_checked_selection
 from glossator.answer.followups import depends_on_previous, standalone_question
 from glossator.core.answers import Answer, Delta, Mode
 from glossator.core.errors import LanguageModelUnavailable, RecordsError
-from glossator.core.ports import Drafter
+from glossator.core.ports import Drafter, Generation
 from glossator.core.question import DraftRequest, Question
 from glossator.core.receipts import AnswerWithReceipt
 from glossator.core.thresholds import is_answerable, is_draftable
@@ -24,7 +24,6 @@ from glossator.pipeline.reading import search_and_read, search_book
 from glossator.pipeline.receipts import receipt_for
 from glossator.pipeline.wiring import Engine
 from glossator.retrieve import shorten
-from glossator.store.index.generations import Generation
 from glossator.verification.confidence import confidence
 
 T = TypeVar("T")

@@ -8,6 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from glossator.core.errors import GlossatorError, SourceError
+from glossator.core.ports import Generation
 from glossator.core.question import Question
 from glossator.core.thresholds import is_answerable
 from glossator.core.types import BlockKind, Document
@@ -16,7 +17,6 @@ from glossator.ingest.files import is_inside
 from glossator.pipeline.extracting import extract
 from glossator.pipeline.reading import search_and_read
 from glossator.pipeline.wiring import Engine
-from glossator.store.index.generations import Generation
 
 EXAMPLES = 3
 GOLDEN_FILE = "golden.yaml"

@@ -18,7 +18,7 @@ from glossator.answer.extractive import (
 )
 from glossator.answer.lead_ins import QuoteLayout
 from glossator.core.answers import Answer, Evidence
-from glossator.core.ports import no_progress
+from glossator.core.ports import Generation, no_progress
 from glossator.core.question import Question
 from glossator.core.thresholds import is_answerable
 from glossator.core.types import Block, Chunk, Passage, RetrievalResult, Vector
@@ -27,7 +27,6 @@ from glossator.ingest.selection import selection_document
 from glossator.pipeline.reading import NOTHING_READ, QuestionReading, read_if_possible
 from glossator.pipeline.wiring import Engine
 from glossator.retrieve import embedding_seconds, nearest_chunks, selection_relevance, weigh_words
-from glossator.store.index.generations import Generation
 from glossator.verification.confidence import confidence
 
 MAX_SELECTION_CHUNKS = 24

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from glossator.core.book.addresses import validate_base_url
+from glossator.core.book.manifest import FORMAT, Manifest, SourceRecord, timestamp
 from glossator.core.book.sources import Layout, SourceOptions, clean_name
 from glossator.core.errors import BadInput, SourceError
-from glossator.core.ports import Progress
+from glossator.core.ports import GenerationContents, Progress
 from glossator.core.types import EmbeddingCounts, IngestReport, SkippedFile
 from glossator.embed.cache import CACHED_GENERATIONS, EmbeddingCache, embed_with_cache
 from glossator.ingest.changes import IndexedSource, IngestPlan, corpus_hash, plan_ingest
@@ -20,7 +22,6 @@ from glossator.ingest.read import SourceContents, read_source
 from glossator.pipeline.examples import golden_questions
 from glossator.pipeline.sources import find_source, indexed_sources, merged_options
 from glossator.pipeline.wiring import Engine
-from glossator.store.index.manifest import FORMAT, Manifest, SourceRecord, timestamp
 
 _LOST_INDEX = SkippedFile(
     "The previous index", "it cannot be read, so it was replaced; sources that were not given now are lost."
@@ -177,9 +178,21 @@ def _build(engine: Engine, changes: _Changes, progress: Progress) -> IngestRepor
     with EmbeddingCache(engine.settings.data_dir / "cache" / "embeddings.sqlite") as cache:
         embeddings, made = embed_with_cache(engine.embedder, cache, chunks, number, progress)
         manifest = Manifest(number, *inputs, engine.embedder.dimension, len(chunks), timestamp(), sources)
-        engine.generations.build(manifest, documents, chunks, embeddings, changes.images)
+        contents = GenerationContents(documents, chunks, embeddings, _image_reader(changes.images))
+        engine.generations.build(manifest, contents)
         cache.evict_before(number - CACHED_GENERATIONS)
     return _report(number, changes, len(chunks), made)
+
+
+def _image_reader(images: Mapping[str, Path]) -> Callable[[str], bytes | None]:
+    """Reads new images; the others are in the index already."""
+
+    def read(name: str) -> bytes | None:
+        with suppress(OSError):
+            return images[name].read_bytes() if name in images else None
+        return None
+
+    return read
 
 
 def _by_root(sources: Sequence[SourceRecord]) -> dict[str, SourceRecord]:

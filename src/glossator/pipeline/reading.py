@@ -12,13 +12,12 @@ from numpy.typing import NDArray
 
 from glossator.core.errors import ReaderUnavailable
 from glossator.core.inference.reading import Reading, SourceText, split_source, stretches
-from glossator.core.ports import Reader
+from glossator.core.ports import Generation, Reader
 from glossator.core.question import Question
 from glossator.core.timing import stage
 from glossator.core.types import Chunk, RetrievalResult, RetrievedChunk
 from glossator.pipeline.wiring import Engine
 from glossator.retrieve import falling, probability, retrieve
-from glossator.store.index.generations import Generation
 from glossator.verification.judge import is_in_model_language
 
 _log = logging.getLogger(__name__)

@@ -7,13 +7,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from glossator.core.answers import Answer, Citation, Mode, Policy, Sentence, Status
-from glossator.core.ports import Drafter
+from glossator.core.book.manifest import Manifest, timestamp
+from glossator.core.ports import Drafter, Generation
 from glossator.core.question import Question
 from glossator.core.receipts import Receipt, Replay, ReplayedSentence, SourceState, UsedPassage
 from glossator.core.types import Passage, Span
 from glossator.pipeline.wiring import Engine
-from glossator.store.index.generations import Generation
-from glossator.store.index.manifest import Manifest, timestamp
 from glossator.verification.judge import Verifier, quote_spans
 
 PageText = Callable[[str], str]

@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 
+from glossator.core.book.manifest import SourceRecord
 from glossator.core.book.sources import Layout, SourceOptions, SourceSummary
-from glossator.core.errors import BadInput, IndexUnavailable
+from glossator.core.errors import BadInput, IndexCorrupted, IndexUnavailable
 from glossator.pipeline.wiring import Engine
-from glossator.store.index.manifest import Manifest, SourceRecord
 
 
 def list_sources(engine: Engine) -> tuple[SourceSummary, ...]:
@@ -19,21 +19,20 @@ def list_sources(engine: Engine) -> tuple[SourceSummary, ...]:
 
 def indexed_sources(engine: Engine) -> tuple[SourceRecord, ...]:
     """The sources of the index, for the next ingest; none if the index cannot be read."""
-    manifest = _readable_manifest(engine)
+    try:
+        manifest = engine.generations.manifest()
+    except IndexCorrupted:
+        return ()
     return manifest.sources if manifest else ()
 
 
 def book_name(engine: Engine) -> str:
     """The name of the book; empty if nothing has been ingested, or the index cannot be read."""
-    manifest = _readable_manifest(engine)
-    return manifest.name if manifest else ""
-
-
-def _readable_manifest(engine: Engine) -> Manifest | None:
     try:
-        return engine.generations.manifest()
+        manifest = engine.generations.manifest()
     except IndexUnavailable:
-        return None
+        return ""
+    return manifest.name if manifest else ""
 
 
 def merged_options(options: SourceOptions, known: SourceRecord | None) -> SourceOptions:

@@ -17,8 +17,8 @@ from glossator.core.errors import GlossatorError, ReaderUnavailable, SettingsErr
 from glossator.core.extras import require
 from glossator.core.files import protect_data_dir
 from glossator.core.inference.reading import SourceText
-from glossator.core.ports import Embedder, Reader, SecondOpinion, WordCounts
-from glossator.core.settings import Settings
+from glossator.core.ports import Embedder, Generation, GenerationStore, Reader, SecondOpinion, WordCounts
+from glossator.core.settings import IndexKind, Settings
 from glossator.core.types import Span
 from glossator.embed.colbert import ColbertEncoder
 from glossator.embed.endpoints import EMBEDDER_FORMS, find_endpoint
@@ -26,7 +26,7 @@ from glossator.embed.local import LocalEmbedder, built_in_model, is_installed
 from glossator.embed.remote import RemoteEmbedder
 from glossator.pipeline.cache import AnswerCache
 from glossator.read.reader import OnnxReader
-from glossator.store.index.generations import Generation, Generations
+from glossator.store.index.generations import Generations
 from glossator.verification.judge import Verifier
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ class Engine:
         self,
         settings: Settings,
         embedder: Embedder,
-        generations: Generations,
+        generations: GenerationStore,
         verifier: Verifier,
         reader: Reader | None,
         open_records: Callable[[], RecordStore],
@@ -67,7 +67,7 @@ class Engine:
         self._open: Generation | None = None
 
     def generation(self) -> Generation:
-        """The current generation; a newer one on disk is opened at once, without a restart.
+        """The current generation; a newer one is opened as soon as it is seen, without a restart.
 
         The previous one is closed when the last request that uses it has finished.
         """
@@ -94,6 +94,7 @@ class Engine:
     def generation_if_open(self) -> Generation | None:
         """The current generation if it is already open; does not block."""
         loaded = self._open
+        # In this order: the first call of `current` may block, and `_open` is set only after one.
         is_current = loaded is not None and loaded.manifest.generation == self.generations.current()
         return loaded if is_current else None
 
@@ -144,7 +145,8 @@ class Engine:
         return (self._drafter.usage.input_tokens, self._drafter.usage.output_tokens) if self._drafter else (0, 0)
 
     async def close_connections(self) -> None:
-        """Close the connections to the database and the language models."""
+        """Close the connections to the database, a shared index and the language models."""
+        self.generations.close()
         if self._records is not None:
             await self._records.close()
             self._records = None
@@ -175,10 +177,11 @@ def wire(settings: Settings, retry_policy: RetryPolicy = DEFAULT_RETRY_POLICY) -
     """Build an engine from settings; what is misconfigured or not installed is refused here."""
     chain, judge = configured_models(settings), configured_judge(settings)
     require_database_driver(settings)
+    generations = make_generations(settings)
     return Engine(
         settings,
-        make_embedder(settings),
-        Generations(settings.data_dir),
+        make_embedder(settings, generations),
+        generations,
         make_verifier(settings),
         make_reader(settings),
         lambda: make_records(settings),
@@ -269,12 +272,44 @@ def reader_problem(settings: Settings) -> ReaderUnavailable | None:
     return None
 
 
-def make_embedder(settings: Settings) -> Embedder:
-    """The configured embedder."""
+def make_generations(settings: Settings, kind: IndexKind | None = None) -> GenerationStore:
+    """The configured index, or the one of this kind; does not connect yet."""
+    kind = kind or index_kind(settings)
+    if kind == "postgres":
+        require("postgres", "The Postgres driver (GLOSSATOR_INDEX)")
+        from glossator.store.index.postgres.generations import PostgresGenerations
+
+        return PostgresGenerations(settings.database_url.get_secret_value(), settings.index_name)
+    if kind == "qdrant":
+        require("qdrant", "The Qdrant client (QDRANT_URL)")
+        from glossator.store.index.qdrant.generations import QdrantGenerations
+        from glossator.store.index.qdrant.server import QdrantOptions, QdrantServer
+
+        options = QdrantOptions(
+            settings.qdrant_url,
+            settings.qdrant_api_key.get_secret_value(),
+            settings.index_name,
+            settings.qdrant_shards,
+            settings.qdrant_replicas,
+            settings.qdrant_quantization == "scalar",
+        )
+        return QdrantGenerations(QdrantServer(options))
+    return Generations(settings.data_dir)
+
+
+def index_kind(settings: Settings) -> IndexKind:
+    """Which index the settings choose."""
+    if settings.index != "auto":
+        return settings.index
+    return "qdrant" if settings.qdrant_url else "embedded"
+
+
+def make_embedder(settings: Settings, generations: GenerationStore | None = None) -> Embedder:
+    """The configured embedder; the dimension of a remote one is known if it made the current generation."""
     if settings.embedder == "local":
         return _built_in_embedder(settings.threads)
     if endpoint := find_endpoint(settings):
-        return RemoteEmbedder(endpoint, indexed=Generations(settings.data_dir).fingerprint())
+        return RemoteEmbedder(endpoint, indexed=(generations or Generations(settings.data_dir)).fingerprint())
     folder = Path(settings.embedder)
     if folder.is_dir():
         return LocalEmbedder(folder, settings.threads or None)

@@ -18,7 +18,8 @@ from pathlib import Path
 class Postgres:
     """One server in a folder of its own, on loopback; started as `nobody` by root, since Postgres rejects root."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *, durable: bool = True) -> None:
+        self._options = [] if durable else ["-c", "fsync=off", "-c", "full_page_writes=off"]
         self._programs = _copy_programs(folder)
         self._data = folder / "data"
         self._user = "nobody" if os.geteuid() == 0 else None
@@ -34,7 +35,7 @@ class Postgres:
 
     def start(self) -> None:
         """Start the server, and return once it accepts connections."""
-        options = [f"-p{self.port}", "-h127.0.0.1", "-k", "", "-c", "max_connections=200"]
+        options = [f"-p{self.port}", "-h127.0.0.1", "-k", "", "-c", "max_connections=200", *self._options]
         self._process = subprocess.Popen(
             [self._programs / "postgres", "-D", self._data, *options],
             user=self._user,
@@ -87,12 +88,12 @@ class Postgres:
 
 
 @contextmanager
-def running_postgres() -> Iterator[Postgres]:
-    """A running server; it is removed at the end."""
+def running_postgres(*, durable: bool = True) -> Iterator[Postgres]:
+    """A running server, which is removed at the end; unless it is durable, it does not wait for the disk."""
     folder = Path(tempfile.mkdtemp(prefix="glossator-postgres-"))
     folder.chmod(0o755)
     try:
-        server = Postgres(folder)
+        server = Postgres(folder, durable=durable)
         server.start()
         yield server
         server.stop()

@@ -14,11 +14,10 @@ from starlette.responses import PlainTextResponse, Response
 
 from glossator import pipeline
 from glossator.core.question import Question
-from glossator.core.types import Filters
+from glossator.core.types import ContentsEntry, Filters
 from glossator.core.validation import MAX_QUESTION_LENGTH, MAX_TOP_K
 from glossator.pipeline.wiring import Engine
 from glossator.serve.doors.base import DEFAULT_DOOR, StrictBody
-from glossator.store.index.documents import ContentsEntry
 
 
 class FilterModel(StrictBody):
@@ -88,7 +87,10 @@ def routes(engine: Engine) -> APIRouter:
     async def run(question: str, top_k: int, filters: Filters) -> SearchResponse:
         started = time.perf_counter()
         found = await pipeline.search(engine, Question(question, filters=filters, top_k=top_k))
-        created_at = datetime.fromisoformat(engine.generation().manifest.created_at).timestamp()
+        book = engine.generation_if_open()
+        if book is None:
+            book = await asyncio.to_thread(engine.generation)
+        created_at = datetime.fromisoformat(book.manifest.created_at).timestamp()
         results = [PassageModel(**asdict(passage), created_at=created_at) for passage in found.passages]
         elapsed = round(1000 * (time.perf_counter() - started))
         return SearchResponse(

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from urllib.parse import unquote
 
 from glossator.core.errors import BadInput
+from glossator.core.ports import DocumentStore
 from glossator.core.text.links import deep_link
-from glossator.core.types import Block, BlockKind, Document
-from glossator.store.index.documents import ContentsEntry, DocumentStore
+from glossator.core.types import Block, BlockKind, ContentsEntry, Document
 
 _TEXT_DIRECTIVE = re.compile(r"text=(?:([^,&]*)-,)?([^,&]+)")
 

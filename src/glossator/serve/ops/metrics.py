@@ -115,7 +115,7 @@ class Metrics:
 
 
 class _GenerationCollector(Collector):
-    """Reads the current generation from disk, which is the same for all workers."""
+    """Reads the current generation, which is the same for all workers."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine

@@ -12,12 +12,11 @@ from pydantic import BaseModel, Field
 
 from glossator.core.answers import Answer
 from glossator.core.book.addresses import BOOK_PATH, Mount, local_path
-from glossator.core.types import Document
+from glossator.core.ports import Generation
+from glossator.core.types import ContentsEntry, Document
 from glossator.pipeline.examples import ExampleQuestions
 from glossator.pipeline.wiring import Engine
 from glossator.serve.doors.base import DEFAULT_DOOR
-from glossator.store.index.documents import ContentsEntry
-from glossator.store.index.generations import Generation
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,10 +11,9 @@ from itertools import groupby, pairwise
 from urllib.parse import quote, urlencode, urlsplit
 
 from glossator.core.answers import Answer
-from glossator.core.types import Block, BlockKind, Document
+from glossator.core.types import Block, BlockKind, ContentsEntry, Document
 from glossator.serve.site.book import ServedBook
 from glossator.serve.site.markup import page_html, text_html
-from glossator.store.index.documents import ContentsEntry
 
 _SAFE_SCHEMES = ("http://", "https://", "/")
 _SCRIPTS = '<script type="module" src="/widget.js"></script><script type="module" src="/reader.js"></script>'

@@ -7,14 +7,14 @@ import sqlite3
 import weakref
 import zlib
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from glossator.core.errors import IndexCorrupted
+from glossator.core.ports import GenerationContents
 from glossator.core.text.words import content_words
-from glossator.core.types import Block, BlockKind, Chunk, Document
+from glossator.core.types import Block, BlockKind, Chunk, ContentsEntry, Document
 from glossator.store.index.bounded_cache import BoundedCache
 
 _SCHEMA = """
@@ -33,39 +33,36 @@ _COLUMNS_WITHOUT_HTML = "document_id, url, title, chapters, text, blocks, conten
 """For generations that were built before pages had HTML."""
 
 
-def write_documents(
-    path: Path, documents: Sequence[Document], chunks: Sequence[Chunk], images: Callable[[str], bytes | None]
-) -> None:
+def count_words(chunks: Iterable[Chunk]) -> Counter[str]:
+    """How many chunks contain each word."""
+    return Counter(word for chunk in chunks for word in set(content_words(f"{chunk.context} {chunk.text}")))
+
+
+def found_images(documents: Iterable[Document], image: Callable[[str], bytes | None]) -> Iterator[tuple[str, bytes]]:
+    """The images that documents show, where they are found."""
+    names = dict.fromkeys(name for document in documents for name in document.images)
+    return ((name, content) for name in names if (content := image(name)) is not None)
+
+
+def write_documents(path: Path, contents: GenerationContents, image: Callable[[str], bytes | None]) -> None:
     """Write all documents in reading order, how many chunks contain each word, and the images that are found."""
-    words = Counter(word for chunk in chunks for word in set(content_words(f"{chunk.context} {chunk.text}")))
+    words = count_words(contents.chunks)
     db = sqlite3.connect(path)
     try:
         db.executescript(_SCHEMA)
         with db:
             db.executemany("INSERT INTO words VALUES (?, ?)", words.items())
-            db.execute("INSERT INTO counts VALUES (?)", (len(chunks),))
+            db.execute("INSERT INTO counts VALUES (?)", (len(contents.chunks),))
             db.executemany(
                 f"INSERT INTO documents ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",  # noqa: S608 - our own names
-                map(_row, documents),
+                map(_row, contents.documents),
             )
-            names = dict.fromkeys(name for document in documents for name in document.images)
-            found = ((name, content) for name in names if (content := images(name)) is not None)
-            db.executemany("INSERT INTO images VALUES (?, ?)", found)
+            db.executemany("INSERT INTO images VALUES (?, ?)", found_images(contents.documents, image))
     finally:
         db.close()
 
 
-@dataclass(frozen=True, slots=True)
-class ContentsEntry:
-    """A document in the table of contents."""
-
-    document_id: str
-    url: str
-    title: str
-    chapters: tuple[str, ...]
-
-
-class DocumentStore:
+class SqliteDocuments:
     """Reads documents by id, from any thread; closes its file when it is garbage-collected."""
 
     def __init__(self, path: Path) -> None:

@@ -1,27 +1,27 @@
-"""Index generations: the next is built beside the current one, then a pointer is switched atomically."""
+"""Generations in the data directory: the next is built beside the current one, then a pointer is switched."""
 
 from __future__ import annotations
 
-import json
 import shutil
 import sqlite3
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
+from glossator.core.book.manifest import Manifest, SourceRecord
 from glossator.core.errors import (
     IndexCorrupted,
-    IndexMismatch,
     IndexNotFound,
     IndexUnavailable,
     IngestRunning,
     StorageError,
 )
 from glossator.core.files import file_lock, make_private_folder, storage_errors, sync, sync_tree, write_atomically
-from glossator.core.types import Chunk, Document, Embedding
-from glossator.store.index.documents import DocumentStore, write_documents
-from glossator.store.index.manifest import Manifest, SourceRecord, parse_manifest, read_manifest
+from glossator.core.ports import Generation, GenerationContents, no_check
+from glossator.core.types import Document
+from glossator.store.index.documents import SqliteDocuments, write_documents
+from glossator.store.index.manifest import dump_manifest, parse_manifest, read_manifest, searchable
 from glossator.store.index.qdrant_index import QdrantEdgeIndex, QdrantEdgeWriter
 
 _BYTES_PER_CHUNK = 32_000
@@ -30,25 +30,10 @@ _MIN_FREE_BYTES = 48_000_000
 _BATCH_SIZE = 512
 
 
-@dataclass(frozen=True, slots=True)
-class Generation:
-    """An open generation."""
-
-    manifest: Manifest
-    index: QdrantEdgeIndex
-    documents: DocumentStore
-
-    def page_text(self, document_id: str) -> str:
-        """A document's whole text."""
-        return self.documents.text(document_id)
-
-    def close(self) -> None:
-        self.index.close()
-        self.documents.close()
-
-
 class Generations:
     """The generations in a data directory."""
+
+    place = "Qdrant Edge in the data directory"
 
     def __init__(self, data_dir: Path) -> None:
         self.root = data_dir
@@ -99,23 +84,23 @@ class Generations:
     def documents_of(self, sources: Sequence[SourceRecord]) -> list[Document]:
         """The documents of some sources, from the current generation."""
         wanted = {document_id for source in sources for document_id in source.documents}
-        store = self._document_store() if wanted else None
+        store = self._open_documents() if wanted else None
         return [document for document in store.all() if document.document_id in wanted] if store else []
 
     def urls_of(self, sources: Sequence[SourceRecord]) -> dict[str, str]:
         """The ids of the documents of some sources, by URL."""
         wanted = {document_id for source in sources for document_id in source.documents}
-        store = self._document_store() if wanted else None
+        store = self._open_documents() if wanted else None
         return (
             {entry.url: entry.document_id for entry in store.contents() if entry.document_id in wanted} if store else {}
         )
 
-    def _document_store(self) -> DocumentStore | None:
+    def _open_documents(self) -> SqliteDocuments | None:
         number = self.current()
         if number is None:
             return None
         try:
-            return DocumentStore(self._folder(number) / "documents.sqlite")
+            return SqliteDocuments(self._folder(number) / "documents.sqlite")
         except IndexCorrupted as error:
             raise IndexCorrupted(error.message, "Run `glossator ingest --only` and name every source.") from None
 
@@ -135,23 +120,12 @@ class Generations:
         raise IndexCorrupted("The index was replaced several times while it was being opened.", "Try again.")
 
     def _open(self, number: int, fingerprint: str) -> Generation:
-        manifest = read_manifest(self._folder(number))
-        if manifest.fingerprint != fingerprint:
-            raise IndexMismatch(
-                f"The index was built with {manifest.fingerprint}, but {fingerprint} is configured.",
-                "Run `glossator ingest` again, or set GLOSSATOR_EMBEDDER back.",
-            )
-        return self._load(manifest)
-
-    def _load(self, manifest: Manifest) -> Generation:
-        folder = self._folder(manifest.generation)
-        return Generation(
-            manifest, QdrantEdgeIndex(folder, manifest.dimension), DocumentStore(folder / "documents.sqlite")
-        )
+        folder = self._folder(number)
+        return _load(folder, searchable(parse_manifest(folder), fingerprint))
 
     def _is_intact(self, manifest: Manifest) -> bool:
         try:
-            return self._load(manifest).index.count() == manifest.chunks
+            return _load(self._folder(manifest.generation), manifest).index.count() == manifest.chunks
         except (IndexUnavailable, StorageError):
             return False
 
@@ -166,18 +140,10 @@ class Generations:
             yield
 
     def build(
-        self,
-        manifest: Manifest,
-        documents: Sequence[Document],
-        chunks: Sequence[Chunk],
-        embeddings: Sequence[Embedding],
-        images: Mapping[str, Path] | None = None,
+        self, manifest: Manifest, contents: GenerationContents, check: Callable[[Generation], None] = no_check
     ) -> None:
-        """Write a generation beside the others, then make it the current one.
-
-        Images whose files are not given are those of the current generation.
-        """
-        self._check_free_space(len(chunks))
+        """Write a generation beside the others, then make it the current one."""
+        self._check_free_space(len(contents.chunks))
         previous = None
         with suppress(IndexCorrupted):
             previous = self.current()
@@ -187,40 +153,35 @@ class Generations:
             folder = self.root / "generations" / f".building-{manifest.generation}"
             folder.mkdir()
             try:
-                self._write(folder, manifest, documents, chunks, embeddings, images or {})
+                self._write(folder, manifest, contents)
+                if check is not no_check:
+                    check(_load(folder, manifest))
                 self._publish(folder, manifest.generation)
             except BaseException:
                 shutil.rmtree(folder, ignore_errors=True)
                 raise
             self._delete_old(manifest.generation, previous)
 
-    def _write(
-        self,
-        folder: Path,
-        manifest: Manifest,
-        documents: Sequence[Document],
-        chunks: Sequence[Chunk],
-        embeddings: Sequence[Embedding],
-        images: Mapping[str, Path],
-    ) -> None:
+    def _write(self, folder: Path, manifest: Manifest, contents: GenerationContents) -> None:
+        chunks, embeddings = contents.chunks, contents.embeddings
         with QdrantEdgeWriter(folder, manifest.dimension) as writer:
             for start in range(0, len(chunks), _BATCH_SIZE):
                 self._check_free_space(len(chunks) - start)
                 batch = slice(start, start + _BATCH_SIZE)
                 writer.add(chunks[batch], embeddings[batch], manifest.created_at)
-        write_documents(folder / "documents.sqlite", documents, chunks, self._image_reader(images))
-        (folder / "manifest.json").write_text(json.dumps(asdict(manifest), indent=1), "utf-8")
+        write_documents(folder / "documents.sqlite", contents, self._image_reader(contents.image))
+        (folder / "manifest.json").write_text(dump_manifest(manifest), "utf-8")
 
-    def _image_reader(self, images: Mapping[str, Path]) -> Callable[[str], bytes | None]:
-        store: DocumentStore | None = None
+    def _image_reader(self, given: Callable[[str], bytes | None]) -> Callable[[str], bytes | None]:
+        """Reads the images that are given, and others from the current generation."""
+        store: SqliteDocuments | None = None
         with suppress(IndexCorrupted):
             number = self.current()
-            store = DocumentStore(self._folder(number) / "documents.sqlite") if number is not None else None
+            store = SqliteDocuments(self._folder(number) / "documents.sqlite") if number is not None else None
 
         def read(name: str) -> bytes | None:
-            with suppress(OSError):
-                if name in images:
-                    return images[name].read_bytes()
+            if (content := given(name)) is not None:
+                return content
             with suppress(sqlite3.Error):
                 return store.image(name) if store else None
             return None
@@ -249,6 +210,9 @@ class Generations:
         for folder in (self.root / "generations").iterdir():
             shutil.rmtree(folder, ignore_errors=True)
 
+    def close(self) -> None:
+        """Nothing is open: each generation holds its own files."""
+
     def _folder(self, number: int) -> Path:
         return self.root / "generations" / f"{number:06d}"
 
@@ -260,6 +224,12 @@ class Generations:
                     f"The disk of {self.root} is nearly full ({free / 1e6:.0f} MB free).",
                     "Free disk space and retry.",
                 )
+
+
+def _load(folder: Path, manifest: Manifest) -> Generation:
+    return Generation(
+        manifest, QdrantEdgeIndex(folder, manifest.dimension), SqliteDocuments(folder / "documents.sqlite")
+    )
 
 
 @contextmanager

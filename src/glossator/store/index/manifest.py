@@ -1,108 +1,59 @@
-"""The manifest of a generation: what it contains and how it was made."""
+"""Manifests as JSON: written with a generation, and read with a clear error if they cannot be used."""
 
 from __future__ import annotations
 
 import json
-import os
-from dataclasses import dataclass, fields
-from datetime import UTC, datetime
+from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any
 
-from glossator.core.book.addresses import DEFAULT_MOUNT, Mount
-from glossator.core.book.sources import SourceSummary
+from glossator.core.book.addresses import Mount
+from glossator.core.book.manifest import FORMAT, Manifest, SourceRecord
 from glossator.core.errors import IndexCorrupted, IndexMismatch
 
-FORMAT = 2
 
-
-@dataclass(frozen=True, slots=True)
-class SourceRecord:
-    """One ingested source: its folder or file, how it was read, and its documents' hashes.
-
-    `base_url`, `chosen_layout`, `chosen_name` and `includes` are as the user gave them, for the next ingest; None: not
-    given.
-    """
-
-    root: str
-    layout: str
-    base_url: str | None
-    documents: dict[str, str]
-    name: str = ""
-    mount: Mount = DEFAULT_MOUNT
-    chosen_layout: str | None = None
-    chosen_name: str | None = None
-    questions: tuple[str, ...] = ()
-    """Questions that it answers, from its own golden file."""
-    includes: str | None = None
-
-    @property
-    def summary(self) -> SourceSummary:
-        """The source as lists show it."""
-        return SourceSummary(
-            self.name or Path(self.root).name,
-            self.root,
-            self.layout,
-            self.mount.base_url or self.base_url or self.mount.path,
-            len(self.documents),
-            os.path.exists(self.root),  # noqa: PTH110 - false also where nothing may be looked up
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class Manifest:
-    """What a generation contains and how it was made."""
-
-    generation: int
-    format: int
-    fingerprint: str
-    chunker: int
-    corpus_hash: str
-    dimension: int
-    chunks: int
-    created_at: str
-    sources: tuple[SourceRecord, ...]
-
-    @property
-    def documents(self) -> int:
-        return sum(len(source.documents) for source in self.sources)
-
-    @property
-    def inputs(self) -> tuple[int, str, int, str]:
-        """What the index was made from; an ingest with the same inputs has nothing to do."""
-        return (self.format, self.fingerprint, self.chunker, self.corpus_hash)
-
-    @property
-    def name(self) -> str:
-        """The name of the book: those of its sources."""
-        return ", ".join(dict.fromkeys(source.name for source in self.sources if source.name))
-
-    @property
-    def mounts(self) -> tuple[Mount, ...]:
-        return tuple(source.mount for source in self.sources)
-
-
-def timestamp() -> str:
-    """The current time in UTC, as stored in manifests and receipts."""
-    return datetime.now(UTC).isoformat(timespec="seconds")
+def dump_manifest(manifest: Manifest) -> str:
+    """A manifest as JSON."""
+    return json.dumps(asdict(manifest), indent=1)
 
 
 def read_manifest(folder: Path) -> Manifest:
     """The manifest of a generation that this version can search."""
-    manifest = parse_manifest(folder)
-    if manifest.format != FORMAT:
-        raise IndexMismatch("The index was built by another version of Glossator.", "Run `glossator ingest` again.")
-    return manifest
+    return searchable(parse_manifest(folder))
 
 
 def parse_manifest(folder: Path) -> Manifest:
     """The manifest of a generation, also of one that another version built."""
     try:
-        values = json.loads((folder / "manifest.json").read_text("utf-8"))
+        return manifest_from((folder / "manifest.json").read_text("utf-8"), str(folder))
+    except (OSError, ValueError):
+        raise _incomplete(str(folder)) from None
+
+
+def manifest_from(text: str, place: str) -> Manifest:
+    """A manifest from its JSON; `place` is for the error."""
+    try:
+        values = json.loads(text)
         sources = tuple(_source_record(source) for source in values["sources"])
         return Manifest(**_known(Manifest, values) | {"sources": sources})
-    except (OSError, ValueError, TypeError, KeyError, AttributeError):
-        raise IndexCorrupted(f"The index in {folder} is incomplete.", "Run `glossator ingest` again.") from None
+    except (ValueError, TypeError, KeyError, AttributeError):
+        raise _incomplete(place) from None
+
+
+def searchable(manifest: Manifest, fingerprint: str | None = None) -> Manifest:
+    """The manifest, if this version can search its generation, with the embedder of this fingerprint if given."""
+    if manifest.format != FORMAT:
+        raise IndexMismatch("The index was built by another version of Glossator.", "Run `glossator ingest` again.")
+    if fingerprint is not None and manifest.fingerprint != fingerprint:
+        raise IndexMismatch(
+            f"The index was built with {manifest.fingerprint}, but {fingerprint} is configured.",
+            "Run `glossator ingest` again, or set GLOSSATOR_EMBEDDER back.",
+        )
+    return manifest
+
+
+def _incomplete(place: str) -> IndexCorrupted:
+    return IndexCorrupted(f"The index in {place} is incomplete.", "Run `glossator ingest` again.")
 
 
 def _source_record(values: dict[str, Any]) -> SourceRecord:

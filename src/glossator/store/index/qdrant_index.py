@@ -11,15 +11,16 @@ from contextlib import contextmanager, suppress
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, Self
-from urllib.parse import urlsplit
 
 import numpy as np
 import qdrant_edge as qdrant
 from numpy.typing import NDArray
 
 from glossator.core.errors import IndexCorrupted, StorageError
-from glossator.core.types import Chunk, Embedding, Filters, Hit, QueryEmbedding, Span
+from glossator.core.types import Chunk, Embedding, Filters, Hit, QueryEmbedding
 from glossator.store.index.bounded_cache import BoundedCache
+from glossator.store.index.keywords import KeywordEncoder
+from glossator.store.index.payload import exact_conditions, prefix_condition, to_chunk, to_payload
 
 DENSE, WORDS = "dense", "words"
 _FILTER_FIELDS = {"url": True, "path": True, "sections": False, "chapters": False}
@@ -30,12 +31,6 @@ _MAX_VIEW_AGE_SECONDS = 3600
 """Opening a shard takes less time than this: an older view was left by a process that was killed."""
 
 MAX_CACHED_CHUNKS = 4096
-AVERAGE_WORDS = 150.0
-"""Mean number of words in a chunk without stop words, for BM25's length normalisation."""
-
-
-def _bm25() -> qdrant.Bm25:
-    return qdrant.Bm25(qdrant.Bm25Config(k=1.2, b=0.75, avg_len=AVERAGE_WORDS))
 
 
 class QdrantEdgeWriter:
@@ -43,7 +38,7 @@ class QdrantEdgeWriter:
 
     def __init__(self, folder: Path, dimension: int) -> None:
         self._folder = folder
-        self._bm25 = _bm25()
+        self._keywords = KeywordEncoder()
         self._count = 0
         self._rows = [0]
         self._sentences = (folder / "sentences.f16").open("wb")
@@ -57,8 +52,8 @@ class QdrantEdgeWriter:
         """Append chunks with their vectors."""
         points = []
         for chunk, embedding in zip(chunks, embeddings, strict=True):
-            vectors: Any = {DENSE: embedding.vector.tolist(), WORDS: self._bm25.embed_document(_searchable_text(chunk))}
-            points.append(qdrant.Point(self._count, vectors, _payload(chunk, self._rows[-1], created_at)))
+            vectors: Any = {DENSE: embedding.vector.tolist(), WORDS: self._keywords.document(chunk)}
+            points.append(qdrant.Point(self._count, vectors, to_payload(chunk, self._rows[-1], created_at)))
             self._sentences.write(embedding.sentences.tobytes())
             self._rows.append(self._rows[-1] + len(embedding.sentences))
             self._count += 1
@@ -83,7 +78,7 @@ class QdrantEdgeIndex:
     """A finished shard, open for reading; closes itself when it is garbage-collected."""
 
     def __init__(self, folder: Path, dimension: int) -> None:
-        self._bm25 = _bm25()
+        self._keywords = KeywordEncoder()
         self._chunks: BoundedCache[int, Chunk] = BoundedCache(MAX_CACHED_CHUNKS)
         self._rows, self._sentences = _load_sentences(folder, dimension)
         with _view(folder.resolve() / "shard") as view:
@@ -92,7 +87,7 @@ class QdrantEdgeIndex:
     def search(self, query: QueryEmbedding | None, question: str, limit: int, filters: Filters) -> list[Hit]:
         """The best by vector and the best by BM25, with their raw scores, ordered by id."""
         condition = _filter(filters)
-        words = self._bm25.embed_query(question)
+        words = self._keywords.question(question)
         vectors = {DENSE: query.vector.tolist()} if query else {}
         if words.indices:
             vectors[WORDS] = words
@@ -114,7 +109,7 @@ class QdrantEdgeIndex:
         found = {i: chunk for i in ids if (chunk := self._chunks.get(i)) is not None}
         if missing := [i for i in ids if i not in found]:
             for record in _translate_errors(lambda: self._shard.retrieve(missing, True, False)):
-                found[record.id] = self._chunks.put(record.id, _chunk(record.payload or {}))
+                found[record.id] = self._chunks.put(record.id, to_chunk(record.payload or {}))
         return [found[i] for i in ids]
 
     def sentence_scores(self, ids: Sequence[int], query: QueryEmbedding) -> list[float]:
@@ -128,6 +123,16 @@ class QdrantEdgeIndex:
     def sentence_vectors(self, chunks: Sequence[Chunk]) -> list[NDArray[np.float32]]:
         """The sentence vectors of some chunks, in the same order."""
         return [self._sentences[c.row : c.row + len(c.sentences)].astype(np.float32) for c in chunks]
+
+    def embeddings(self, ids: Sequence[int]) -> list[Embedding]:
+        """The vectors of chunks and of their sentences."""
+        found = {
+            record.id: record for record in _translate_errors(lambda: self._shard.retrieve(list(ids), False, True))
+        }
+        return [
+            Embedding(np.array(found[i].vector[DENSE], np.float32), self._sentences[self._rows[i] : self._rows[i + 1]])
+            for i in ids
+        ]
 
     def count(self) -> int:
         return int(self._shard.info().points_count)
@@ -230,61 +235,14 @@ def _corrupted(error: Exception) -> IndexCorrupted:
     return IndexCorrupted(f"The index is incomplete ({error}).", "Run `glossator ingest` again.")
 
 
-def _searchable_text(chunk: Chunk) -> str:
-    return f"{chunk.context}\n{chunk.text}"
-
-
-def _payload(chunk: Chunk, row: int, created_at: str) -> dict[str, Any]:
-    return {
-        "content": chunk.text,
-        "url": chunk.url,
-        "chunk_id": chunk.chunk_id,
-        "document_id": chunk.document_id,
-        "title": chunk.title,
-        "chunk_index": chunk.position,
-        "created_at": created_at,
-        "path": urlsplit(chunk.url).path,
-        "section": chunk.section,
-        "sections": list(chunk.heading_path),
-        "chapters": list(chunk.chapters),
-        "anchor": chunk.anchor,
-        "start": chunk.start,
-        "end": chunk.end,
-        "content_hash": chunk.content_hash,
-        "sentences": [n for span in chunk.sentences for n in (span.start, span.end)],
-        "row": row,
-    }
-
-
-def _chunk(payload: dict[str, Any]) -> Chunk:
-    offsets = payload["sentences"]
-    return Chunk(
-        chunk_id=payload["chunk_id"],
-        document_id=payload["document_id"],
-        url=payload["url"],
-        title=payload["title"],
-        chapters=tuple(payload["chapters"]),
-        section=payload["section"],
-        heading_path=tuple(payload["sections"]),
-        anchor=payload["anchor"],
-        position=payload["chunk_index"],
-        start=payload["start"],
-        end=payload["end"],
-        text=payload["content"],
-        sentences=tuple(Span(a, b) for a, b in zip(offsets[::2], offsets[1::2], strict=True)),
-        row=payload["row"],
-    )
-
-
 def _filter(filters: Filters) -> qdrant.Filter | None:
-    """All conditions must hold; a prefix that starts with a slash is matched against the path of the URL."""
+    """All conditions must hold."""
     conditions: list[Any] = []
-    if prefix := filters.source_url_prefix:
-        field = "path" if prefix.startswith("/") else "url"
-        conditions.append(qdrant.FieldCondition(field, match=qdrant.MatchPrefix(prefix)))
-    for field, value in (("sections", filters.section), ("chapters", filters.chapter)):
-        if value:
-            conditions.append(qdrant.FieldCondition(field, match=qdrant.MatchValue(value)))
+    if starts := prefix_condition(filters):
+        conditions.append(qdrant.FieldCondition(starts[0], match=qdrant.MatchPrefix(starts[1])))
+    conditions += [
+        qdrant.FieldCondition(field, match=qdrant.MatchValue(value)) for field, value in exact_conditions(filters)
+    ]
     return qdrant.Filter(must=conditions) if conditions else None
 
 

@@ -1,0 +1,43 @@
+"""Commands for the index itself."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import click
+
+from glossator.cli.common import common_options, print_json
+from glossator.core.settings import load_settings
+
+_KINDS = click.Choice(["embedded", "postgres", "qdrant"])
+
+
+@click.group()
+def index() -> None:
+    """Move the index between the data directory, Postgres and Qdrant."""
+
+
+@index.command()
+@click.option("--to", "target", required=True, type=_KINDS, help="Where to copy the index to.")
+@click.option("--from", "source", type=_KINDS, help="Where it is; by default, as GLOSSATOR_INDEX says.")
+@common_options
+def copy(target: Any, source: Any, data_dir: Path | None, as_json: bool) -> None:
+    """Copy the current generation to another index, without embedding anything again.
+
+    Nothing is deleted. The copy is counted and compared before readers see it. If a copy to a server is interrupted,
+    the next one continues with what was written. Set GLOSSATOR_INDEX to use the copy.
+    """
+    from glossator.cli import terminal
+    from glossator.pipeline.copying import copy_index
+
+    with terminal.progress(enabled=not as_json) as progress:
+        report = copy_index(load_settings(data_dir=data_dir), target, source, progress)
+    if as_json:
+        print_json(asdict(report))
+    else:
+        click.echo(
+            f"Copied {report.documents} documents and {report.chunks} chunks from {report.source} to {report.target}:"
+            f" generation {report.generation}, {report.samples} chunks compared."
+        )

@@ -1,0 +1,1 @@
+"""The index on a Qdrant server."""

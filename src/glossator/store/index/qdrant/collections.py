@@ -1,0 +1,88 @@
+"""The collections of an index: two for each generation, and one that holds its lock and numbers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+from uuid import NAMESPACE_URL, uuid5
+
+from qdrant_client import QdrantClient, models
+
+from glossator.store.index.qdrant.server import QdrantServer
+
+DENSE, WORDS, SENTENCES = "dense", "words", "sentences"
+FILTER_FIELDS = ("url", "sections", "chapters")
+
+
+@dataclass(frozen=True, slots=True)
+class GenerationCollections:
+    """The names of a generation's collections: its chunks, and everything else."""
+
+    name: str
+    number: int
+
+    @property
+    def chunks(self) -> str:
+        return f"{self.name}_{self.number}"
+
+    @property
+    def documents(self) -> str:
+        return f"{self.name}_{self.number}_documents"
+
+
+def point_id(kind: str, key: object = "") -> str:
+    """The id of a point, found by what it holds."""
+    return str(uuid5(NAMESPACE_URL, f"glossator:{kind}:{key}"))
+
+
+def create_chunks(server: QdrantServer, name: str, dimension: int) -> None:
+    """Vectors of chunks, of their words and of their sentences; sentences are compared for chosen chunks only."""
+    options = server.options
+    sentences = models.VectorParams(
+        size=dimension,
+        distance=models.Distance.DOT,
+        multivector_config=models.MultiVectorConfig(comparator=models.MultiVectorComparator.MAX_SIM),
+        hnsw_config=models.HnswConfigDiff(m=0),
+        datatype=models.Datatype.FLOAT16,
+        on_disk=True,
+    )
+    scalar = models.ScalarQuantization(
+        scalar=models.ScalarQuantizationConfig(type=models.ScalarType.INT8, quantile=0.99, always_ram=True)
+    )
+    dense = models.VectorParams(
+        size=dimension,
+        distance=models.Distance.COSINE,
+        quantization_config=scalar if options.quantized else None,
+        on_disk=options.quantized or None,
+    )
+    _create(
+        server,
+        name,
+        vectors_config={DENSE: dense, SENTENCES: sentences},
+        sparse_vectors_config={WORDS: models.SparseVectorParams(modifier=models.Modifier.IDF)},
+        shard_number=options.shards or None,
+        replication_factor=options.replicas,
+        on_disk_payload=True,
+    )
+    for field in FILTER_FIELDS:
+        _create_index(server, name, field)
+
+
+def create_plain(server: QdrantServer, name: str) -> None:
+    """Points that are found by their ids only."""
+    _create(server, name, vectors_config={}, replication_factor=server.options.replicas, on_disk_payload=True)
+
+
+def _create(server: QdrantServer, name: str, **parameters: Any) -> None:
+    """Create a collection, unless there is one: a repeated request may find what the first created."""
+
+    def create(client: QdrantClient) -> None:
+        if not client.collection_exists(name):
+            client.create_collection(name, **parameters)
+
+    server.write(create)
+
+
+def _create_index(server: QdrantServer, name: str, field: str) -> None:
+    keyword = models.PayloadSchemaType.KEYWORD
+    server.write(lambda client: client.create_payload_index(name, field, keyword, wait=True))

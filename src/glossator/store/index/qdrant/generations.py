@@ -1,0 +1,251 @@
+"""Generations on a Qdrant server: each has collections of its own, and an alias names the current one."""
+
+from __future__ import annotations
+
+import re
+import secrets
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import replace
+from threading import Event, Thread
+from typing import Any
+
+from qdrant_client import models
+
+from glossator.core.book.manifest import Manifest
+from glossator.core.errors import GlossatorError, IndexCorrupted, IngestRunning, StorageError
+from glossator.core.ports import Generation, GenerationContents, no_check
+from glossator.store.index.manifest import dump_manifest, manifest_from
+from glossator.store.index.qdrant.collections import (
+    GenerationCollections,
+    create_chunks,
+    create_plain,
+    point_id,
+)
+from glossator.store.index.qdrant.documents import QdrantDocuments
+from glossator.store.index.qdrant.index import QdrantIndex
+from glossator.store.index.qdrant.server import QdrantServer
+from glossator.store.index.qdrant.writer import write_generation
+from glossator.store.index.shared import RETENTION_SECONDS, SharedGenerations
+
+LEASE_SECONDS = 60.0
+_STATE = 1
+"""The id of the point that holds the lock, the last number and an unfinished build."""
+_NO_STATE = {"last": 0, "owner": "", "expires": 0.0, "building": 0, "building_manifest": ""}
+_STRONG = models.WriteOrdering.STRONG
+
+
+class QdrantGenerations(SharedGenerations):
+    """The generations of one index on a server."""
+
+    def __init__(self, server: QdrantServer) -> None:
+        super().__init__()
+        self._server, self._name = server, server.options.name
+        self.place = server.place
+        self._owner = ""
+
+    def next_number(self) -> int:
+        """A number higher than that of any generation; an unfinished build gets its number again."""
+        state = self._state()
+        return int(state["building"]) or int(state["last"]) + 1
+
+    @contextmanager
+    def ingest_lock(self) -> Iterator[None]:
+        """Hold a lease that lets one process ingest at a time; if the process dies, it expires."""
+        self._create_state()
+        owner, stop = secrets.token_hex(8), Event()
+        if not self._acquire(owner):
+            raise IngestRunning(
+                f"Another ingest is writing to {self.place}.",
+                f"Wait until it has finished, or {LEASE_SECONDS:.0f} seconds if it was killed.",
+            )
+        self._owner = owner
+        Thread(target=self._renew, args=(owner, stop), daemon=True).start()
+        try:
+            yield
+        finally:
+            stop.set()
+            self._owner = ""
+            with suppress(GlossatorError):  # then it expires
+                self._update({"owner": "", "expires": 0.0}, _has_owner(owner))
+
+    def build(
+        self, manifest: Manifest, contents: GenerationContents, check: Callable[[Generation], None] = no_check
+    ) -> None:
+        """Write a generation into collections of its own, then make it the current one.
+
+        After a failure the collections stay, and the next build of the same contents continues with them.
+        """
+        self._begin(manifest)
+        collections = self._collections(manifest.generation)
+        write_generation(self._server, collections, manifest, contents, self._image_reader(contents.image))
+        generation = self._load(manifest)
+        if (count := generation.index.count()) != manifest.chunks:
+            raise StorageError(
+                f"{self.place} has {count} of {manifest.chunks} chunks.", "Run `glossator ingest` again."
+            )
+        check(generation)
+        self._publish(manifest)
+        self._delete_old(manifest.generation)
+
+    def clear(self) -> None:
+        """Delete the index: nothing is left to search."""
+        self._check_lock()
+        if self._current.refresh() is not None:
+            self._server.write(lambda client: client.update_collection_aliases([self._delete_alias()]))
+        self._current.refresh()
+        for number in self._numbers():
+            self._drop(number)
+
+    def drop_all(self) -> None:
+        """Delete everything that this index has on the server."""
+        if self._read_current() is not None:
+            self._server.write(lambda client: client.update_collection_aliases([self._delete_alias()]))
+        for number in self._numbers():
+            self._drop(number)
+        self._server.write(lambda client: client.delete_collection(self._state_name))
+
+    def close(self) -> None:
+        """Stop reading the current number; the next call starts again."""
+        self._current.close()
+        self._server.close()
+
+    def _read_current(self) -> int | None:
+        aliases = self._server.read(lambda client: client.get_aliases()).aliases
+        named = next((alias.collection_name for alias in aliases if alias.alias_name == self._name), None)
+        return int(named.rpartition("_")[2]) if named else None
+
+    def _read_manifest(self, number: int) -> str | None:
+        name = self._collections(number).documents
+        found = self._server.read(lambda client: client.retrieve(name, [point_id("manifest")]))
+        return str((found[0].payload or {})["manifest"]) if found else None
+
+    def _load(self, manifest: Manifest) -> Generation:
+        collections = self._collections(manifest.generation)
+        documents = QdrantDocuments(self._server, collections, manifest)
+        return Generation(manifest, QdrantIndex(self._server, collections, manifest, documents), documents)
+
+    def _begin(self, manifest: Manifest) -> None:
+        """Create the collections of a generation, or continue an earlier attempt to build the same."""
+        self._check_lock()
+        state, number = self._state(), manifest.generation
+        if state["building"] == number and self._is_attempt_at(manifest, str(state["building_manifest"])):
+            return
+        for unfinished in {int(state["building"]), number} - {0, self._current.refresh()}:
+            self._drop(unfinished)
+        collections = self._collections(number)
+        create_plain(self._server, collections.documents)
+        create_chunks(self._server, collections.chunks, manifest.dimension)
+        self._update({"building": number, "building_manifest": dump_manifest(manifest)})
+
+    def _is_attempt_at(self, manifest: Manifest, text: str) -> bool:
+        with suppress(IndexCorrupted):
+            attempt = manifest_from(text, self.place)
+            return replace(attempt, generation=manifest.generation, created_at=manifest.created_at) == manifest
+        return False
+
+    def _publish(self, manifest: Manifest) -> None:
+        """Switch all readers to a generation: an alias is replaced in one step."""
+        self._check_lock()
+        previous, number = self._current.refresh(), manifest.generation
+        if previous is not None:
+            replaced = models.PointStruct(id=point_id("replaced"), vector={}, payload={"at": time.time()})
+            name = self._collections(previous).documents
+            with suppress(IndexCorrupted):  # it is damaged: this build repairs it
+                self._server.write(lambda client: client.upsert(name, [replaced], wait=True))
+        create = models.CreateAliasOperation(
+            create_alias=models.CreateAlias(collection_name=self._collections(number).chunks, alias_name=self._name)
+        )
+        changes: list[models.CreateAliasOperation | models.DeleteAliasOperation] = [create]
+        if previous is not None:
+            changes.insert(0, self._delete_alias())
+        self._server.write(lambda client: client.update_collection_aliases(changes))
+        self._update({"last": number, "building": 0, "building_manifest": ""})
+        self._current.refresh()
+
+    def _delete_alias(self) -> models.DeleteAliasOperation:
+        return models.DeleteAliasOperation(delete_alias=models.DeleteAlias(alias_name=self._name))
+
+    def _delete_old(self, current: int) -> None:
+        """Delete generations that no reader can be using any more; the previous one is kept."""
+        older = sorted(number for number in self._numbers() if number < current)
+        for number in older[:-1]:
+            if self._replaced_at(number) < time.time() - RETENTION_SECONDS:
+                self._drop(number)
+
+    def _replaced_at(self, number: int) -> float:
+        name = self._collections(number).documents
+        with suppress(IndexCorrupted):
+            found = self._server.read(lambda client: client.retrieve(name, [point_id("replaced")]))
+            return float((found[0].payload or {})["at"]) if found else 0.0
+        return 0.0
+
+    def _drop(self, number: int) -> None:
+        collections = self._collections(number)
+        self._server.write(lambda client: client.delete_collection(collections.chunks))
+        self._server.write(lambda client: client.delete_collection(collections.documents))
+
+    def _numbers(self) -> list[int]:
+        """All generations that have a collection, finished or not."""
+        existing = self._server.read(lambda client: client.get_collections()).collections
+        pattern = re.compile(rf"{re.escape(self._name)}_([0-9]+)(?:_documents)?")
+        return sorted({int(found[1]) for each in existing if (found := pattern.fullmatch(each.name))})
+
+    def _image_reader(self, given: Callable[[str], bytes | None]) -> Callable[[str], bytes | None]:
+        """Reads the images that are given, and others from the current generation."""
+        documents = None
+        with suppress(IndexCorrupted):
+            documents = self._current_documents()
+
+        def read(name: str) -> bytes | None:
+            if (content := given(name)) is not None or documents is None:
+                return content
+            with suppress(IndexCorrupted):
+                return documents.image(name)
+            return None
+
+        return read
+
+    def _collections(self, number: int) -> GenerationCollections:
+        return GenerationCollections(self._name, number)
+
+    @property
+    def _state_name(self) -> str:
+        return f"{self._name}_state"
+
+    def _create_state(self) -> None:
+        create_plain(self._server, self._state_name)
+        if not self._server.write(lambda client: client.retrieve(self._state_name, [_STATE])):
+            state = models.PointStruct(id=_STATE, vector={}, payload=_NO_STATE)
+            self._server.write(lambda client: client.upsert(self._state_name, [state], wait=True))
+
+    def _state(self) -> dict[str, Any]:
+        found = self._server.write(lambda client: client.retrieve(self._state_name, [_STATE]))
+        return _NO_STATE | ((found[0].payload or {}) if found else {})
+
+    def _update(self, values: dict[str, Any], condition: list[Any] | None = None) -> None:
+        """Change the state, if it meets the conditions: one request, which the server applies in order with others."""
+        where = models.Filter(must=[models.HasIdCondition(has_id=[_STATE]), *(condition or [])])
+        self._server.write(
+            lambda client: client.set_payload(self._state_name, values, where, wait=True, ordering=_STRONG)
+        )
+
+    def _acquire(self, owner: str) -> bool:
+        """Take the lock if nobody has it, or whoever had it has died."""
+        expired = models.FieldCondition(key="expires", range=models.Range(lt=time.time()))
+        self._update({"owner": owner, "expires": time.time() + LEASE_SECONDS}, [expired])
+        return bool(self._state()["owner"] == owner)
+
+    def _renew(self, owner: str, stop: Event) -> None:
+        while not stop.wait(LEASE_SECONDS / 4):
+            with suppress(GlossatorError):  # tried again; the lease lasts four times as long
+                self._update({"expires": time.time() + LEASE_SECONDS}, _has_owner(owner))
+
+    def _check_lock(self) -> None:
+        if not self._owner or self._state()["owner"] != self._owner:
+            raise StorageError("The lock for ingesting was lost.", "Run the command again.")
+
+
+def _has_owner(owner: str) -> list[Any]:
+    return [models.FieldCondition(key="owner", match=models.MatchValue(value=owner))]

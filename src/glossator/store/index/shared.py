@@ -1,0 +1,122 @@
+"""What all indexes on shared servers have in common: the current generation, its manifest, and how it is opened."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import replace
+
+from glossator.core.book.manifest import Manifest, SourceRecord
+from glossator.core.errors import IndexCorrupted, IndexNotFound, IndexUnavailable
+from glossator.core.ports import DocumentStore, Generation
+from glossator.core.types import Document
+from glossator.store.index.current_number import CurrentNumber
+from glossator.store.index.manifest import manifest_from, searchable
+
+RETENTION_SECONDS = 600.0
+"""How long a replaced generation is kept: every process notices a switch within seconds, and no answer takes longer."""
+
+
+class SharedGenerations(ABC):
+    """The generations of an index on a server that several processes share."""
+
+    place: str
+
+    def __init__(self) -> None:
+        self._current = CurrentNumber(self._read_current)
+
+    @abstractmethod
+    def _read_current(self) -> int | None:
+        """The number of the current generation, from the server."""
+
+    @abstractmethod
+    def _read_manifest(self, number: int) -> str | None:
+        """The manifest of a generation as JSON."""
+
+    @abstractmethod
+    def _load(self, manifest: Manifest) -> Generation:
+        """A generation, open for reading."""
+
+    def current(self) -> int | None:
+        """The number of the current generation, or None before the first; at most a few seconds old."""
+        return self._current.get()
+
+    def manifest(self) -> Manifest | None:
+        """The manifest of the current generation, also of one that another version built; None before the first."""
+        number = self._current.refresh()
+        return None if number is None else self._manifest(number)
+
+    def latest_manifest(self) -> Manifest | None:
+        """The manifest of the current generation, for the next ingest; None if it is missing or unreadable.
+
+        A server that does not respond is an error: the index would be taken for lost, and replaced.
+        """
+        try:
+            manifest = self.manifest()
+        except IndexCorrupted:
+            return None
+        # Without its hash, no ingest takes a corrupted generation for up to date: the next one repairs the index.
+        return manifest if manifest is None or self._is_intact(manifest) else replace(manifest, corpus_hash="")
+
+    def is_empty(self) -> bool:
+        """Whether nothing has been ingested."""
+        return self._current.refresh() is None
+
+    def fingerprint(self) -> str:
+        """That of the embedding model that made the current generation; empty if there is none to read."""
+        with suppress(IndexUnavailable):
+            manifest = self.manifest()
+            return manifest.fingerprint if manifest else ""
+        return ""
+
+    def documents_of(self, sources: Sequence[SourceRecord]) -> list[Document]:
+        """The documents of some sources, from the current generation."""
+        wanted = _ids(sources)
+        with _lost_documents():
+            store = self._current_documents() if wanted else None
+            return [document for document in store.all() if document.document_id in wanted] if store else []
+
+    def urls_of(self, sources: Sequence[SourceRecord]) -> dict[str, str]:
+        """The ids of the documents of some sources, by URL."""
+        wanted = _ids(sources)
+        with _lost_documents():
+            store = self._current_documents() if wanted else None
+            entries = store.contents() if store else []
+            return {entry.url: entry.document_id for entry in entries if entry.document_id in wanted}
+
+    def _current_documents(self) -> DocumentStore | None:
+        manifest = self.manifest()
+        return self._load(manifest).documents if manifest else None
+
+    def open(self, fingerprint: str) -> Generation:
+        """Open the current generation for reading with the embedder of this fingerprint."""
+        number = self._current.refresh()
+        if number is None:
+            raise IndexNotFound(f"Nothing has been ingested in {self.place}.", "Run `glossator ingest FOLDER` first.")
+        self._current.get()
+        return self._load(searchable(self._manifest(number), fingerprint))
+
+    def _manifest(self, number: int) -> Manifest:
+        text = self._read_manifest(number)
+        if text is None:
+            raise IndexCorrupted(f"The index in {self.place} is incomplete.", "Run `glossator ingest` again.")
+        return manifest_from(text, self.place)
+
+    def _is_intact(self, manifest: Manifest) -> bool:
+        try:
+            return self._load(manifest).index.count() == manifest.chunks
+        except IndexCorrupted:
+            return False
+
+
+@contextmanager
+def _lost_documents() -> Iterator[None]:
+    try:
+        yield
+    except IndexCorrupted as error:
+        raise IndexCorrupted(error.message, "Run `glossator ingest --only` and name every source.") from None
+
+
+def _ids(sources: Sequence[SourceRecord]) -> set[str]:
+    return {document_id for source in sources for document_id in source.documents}

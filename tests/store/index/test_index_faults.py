@@ -1,0 +1,274 @@
+"""Servers of shared indexes that fail: what can be retried is, and what cannot is an error that says so, in time."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from threading import Event
+
+import pytest
+from starlette.requests import Request
+from starlette.responses import JSONResponse, PlainTextResponse, Response
+
+from glossator.core.errors import IndexUnavailable, SettingsError
+from glossator.core.ports import Generation
+from glossator.core.types import Filters
+from glossator.store.index.postgres import connections as postgres_connections
+from glossator.store.index.postgres.connections import connection_parameters
+from glossator.store.index.postgres.generations import PostgresGenerations
+from glossator.store.index.qdrant import server as qdrant_server
+from glossator.store.index.qdrant.generations import QdrantGenerations
+from glossator.store.index.qdrant.server import QdrantOptions, QdrantServer
+from index_stores import FINGERPRINT, ingest, qdrant_store, query
+from postgres import Postgres, running_postgres
+from qdrant_stand_in import DroppedConnection, StandIn, running_stand_in
+
+
+def hits(generation: Generation) -> int:
+    return len(generation.index.search(query(0), "page", 10, Filters()))
+
+
+@pytest.fixture(scope="module")
+def stand_in() -> Iterator[StandIn]:
+    with running_stand_in() as running:
+        yield running
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Deadlines that a test can wait for."""
+    monkeypatch.setattr(qdrant_server, "READ_SECONDS", 1.5)
+    monkeypatch.setattr(postgres_connections, "READ_SECONDS", 3.0)
+
+
+@pytest.fixture
+def opened(stand_in: StandIn, request: pytest.FixtureRequest) -> Iterator[Generation]:
+    stand_in.fault = no_fault
+    store = qdrant_store(stand_in.url, f"faults_{abs(hash(request.node.name)) % 10**6}")
+    ingest(store, "one")
+    yield store.open(FINGERPRINT)
+    stand_in.fault = no_fault
+    store.close()
+    store.drop_all()
+
+
+def no_fault(_request: Request) -> None:
+    return None
+
+
+def on_query(*outcomes: Response | float) -> Callable[[Request], Response | float | None]:
+    """These outcomes for the next searches, one after another."""
+    remaining = list(outcomes)
+
+    def fault(request: Request) -> Response | float | None:
+        return remaining.pop(0) if "/query" in request.url.path and remaining else None
+
+    return fault
+
+
+FAULTS: dict[str, Callable[[], Response]] = {
+    "500": lambda: JSONResponse({"status": {"error": "broken"}}, 500),
+    "503": lambda: PlainTextResponse("busy", 503),
+    "dropped": DroppedConnection,
+    "garbage": lambda: PlainTextResponse("<html>"),
+    "wrong shape": lambda: JSONResponse({"result": [{"points": "none"}], "status": "ok", "time": 0}),
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_search_that_fails_once_is_repeated(stand_in: StandIn, opened: Generation, fault: str) -> None:
+    stand_in.fault = on_query(FAULTS[fault]())
+    assert hits(opened) == 8
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_search_that_always_fails_is_an_error_without_details(
+    stand_in: StandIn, opened: Generation, fault: str
+) -> None:
+    stand_in.fault = lambda request: FAULTS[fault]() if "/query" in request.url.path else None
+    with pytest.raises(IndexUnavailable, match=r"Qdrant at 127\.0\.0\.1 is unavailable") as caught:
+        hits(opened)
+    assert "broken" not in str(caught.value)
+
+
+def test_a_server_that_hangs_is_given_up_in_time(stand_in: StandIn, opened: Generation) -> None:
+    stand_in.fault = lambda request: 5.0 if "/query" in request.url.path else None
+    with pytest.raises(IndexUnavailable, match="in time"):
+        hits(opened)
+
+
+def test_a_server_that_is_down_gets_no_requests_for_a_while_and_is_tried_again(
+    stand_in: StandIn, opened: Generation
+) -> None:
+    stand_in.fault = lambda _request: FAULTS["500"]()
+    for _ in range(5):
+        with pytest.raises(IndexUnavailable):
+            hits(opened)
+    before = len([path for path in stand_in.requests if "/query" in path])
+    with pytest.raises(IndexUnavailable):
+        hits(opened)
+    assert len([path for path in stand_in.requests if "/query" in path]) == before
+    stand_in.fault = no_fault
+    deadline = time.monotonic() + 10
+    while True:
+        try:
+            assert hits(opened) == 8
+            return
+        except IndexUnavailable:
+            assert time.monotonic() < deadline
+            time.sleep(0.1)
+
+
+def test_an_ingest_survives_faults_of_every_kind(stand_in: StandIn, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(qdrant_server, "_WRITE_BACKOFF", qdrant_server._READ_BACKOFF)
+    store = qdrant_store(stand_in.url, "ingest_faults")
+    count = 0
+
+    def fault(_request: Request) -> Response | None:
+        nonlocal count
+        count += 1
+        return list(FAULTS.values())[count // 3 % len(FAULTS)]() if count % 3 == 0 else None
+
+    stand_in.fault = fault
+    try:
+        ingest(store, "one", pages=300)
+    finally:
+        stand_in.fault = no_fault
+    assert store.open(FINGERPRINT).index.count() == 300
+    store.close()
+    store.drop_all()
+
+
+def test_a_lease_of_a_killed_ingest_expires(stand_in: StandIn, monkeypatch: pytest.MonkeyPatch) -> None:
+    stand_in.fault = no_fault
+    monkeypatch.setattr("glossator.store.index.qdrant.generations.LEASE_SECONDS", 0.5)
+    store = qdrant_store(stand_in.url, "leases")
+    store._create_state()
+    assert store._acquire("killed")
+    assert not store._acquire("other")
+    time.sleep(0.6)
+    ingest(store, "one")
+    store.close()
+    store.drop_all()
+
+
+@pytest.mark.parametrize("url", ["localhost:6333", "ftp://host", "http://", "x"])
+def test_an_address_that_is_not_one_is_rejected(url: str) -> None:
+    with pytest.raises(SettingsError, match="QDRANT_URL"):
+        QdrantGenerations(QdrantServer(QdrantOptions(url)))
+
+
+@pytest.mark.parametrize("url", ["", "sqlite:///x", "mysql://host/x", "not an address"])
+def test_an_address_of_another_database_is_rejected(url: str) -> None:
+    with pytest.raises(SettingsError, match="DATABASE_URL"):
+        PostgresGenerations(url, "book")
+
+
+def test_addresses_of_the_other_driver_are_understood() -> None:
+    url = "postgresql+asyncpg://me:p%40ss@db:5433/books?ssl=require&prepared_statement_cache_size=0"
+    assert connection_parameters(url) == {
+        "host": "db",
+        "port": 5433,
+        "user": "me",
+        "password": "p@ss",
+        "dbname": "books",
+        "sslmode": "require",
+    }
+
+
+@pytest.fixture(scope="module")
+def database() -> Iterator[Postgres]:
+    with running_postgres(durable=False) as server:
+        yield server
+
+
+def test_a_lost_connection_is_replaced(database: Postgres) -> None:
+    store = PostgresGenerations(database.url(), "lost")
+    ingest(store, "one")
+    generation = store.open(FINGERPRINT)
+    for _ in range(3):
+        assert hits(generation) == 8
+        database.sql("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'glossator'")
+    assert hits(generation) == 8
+    store.close()
+
+
+@pytest.mark.slow
+def test_searches_recover_when_postgres_is_back(database: Postgres) -> None:
+    store = PostgresGenerations(database.url(), "restarted")
+    ingest(store, "one")
+    generation = store.open(FINGERPRINT)
+    stop = Event()
+
+    def search() -> tuple[int, int]:
+        good = failed = 0
+        while not stop.is_set():
+            try:
+                assert hits(generation) == 8
+                good += 1
+            except IndexUnavailable:
+                failed += 1
+                time.sleep(0.01)
+        return good, failed
+
+    with ThreadPoolExecutor(4) as pool:
+        threads = [pool.submit(search) for _ in range(4)]
+        database.stop()
+        with pytest.raises(IndexUnavailable, match=r"Postgres at 127\.0\.0\.1"):
+            while True:
+                hits(generation)
+        database.start()
+        deadline = time.monotonic() + 10
+        while True:
+            try:
+                assert hits(generation) == 8
+                break
+            except IndexUnavailable:
+                assert time.monotonic() < deadline
+                time.sleep(0.05)
+        stop.set()
+        results = [thread.result() for thread in threads]
+    assert any(failed for _, failed in results)
+    store.close()
+
+
+def test_an_interrupted_build_continues_with_what_is_there(database: Postgres) -> None:
+    store = PostgresGenerations(database.url(), "continued")
+
+    def kill(_generation: Generation) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        ingest(store, "one", check=kill)
+    before = database.sql("SELECT pg_relation_filenode('continued.chunks_000001')")
+    assert ingest(store, "one") == 2
+    assert database.sql("SELECT pg_relation_filenode('continued.chunks_000002')") == before
+    assert hits(store.open(FINGERPRINT)) == 8
+    store.close()
+
+
+def test_old_generations_are_dropped_once_no_reader_can_use_them(
+    database: Postgres, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("glossator.store.index.postgres.generations.RETENTION_SECONDS", 0.0)
+    store = PostgresGenerations(database.url(), "dropped")
+    for version in ("one", "two", "three", "four"):
+        ingest(store, version)
+    tables = "SELECT tablename FROM pg_tables WHERE schemaname = 'dropped' AND tablename LIKE 'chunks%' ORDER BY 1"
+    assert database.sql(tables).split() == ["chunks_000003", "chunks_000004"]
+    store.close()
+
+
+def test_old_collections_are_dropped_once_no_reader_can_use_them(
+    stand_in: StandIn, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stand_in.fault = no_fault
+    monkeypatch.setattr("glossator.store.index.qdrant.generations.RETENTION_SECONDS", 0.0)
+    store = qdrant_store(stand_in.url, "dropped")
+    for version in ("one", "two", "three", "four"):
+        ingest(store, version)
+    names = sorted(each.name for each in stand_in.engine.get_collections().collections if "dropped" in each.name)
+    assert names == ["dropped_3", "dropped_3_documents", "dropped_4", "dropped_4_documents", "dropped_state"]
+    store.close()
+    store.drop_all()
