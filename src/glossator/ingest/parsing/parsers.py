@@ -1,0 +1,24 @@
+"""The parser of each format that is parsed in a child process."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from glossator.ingest.parsing.values import ParseContext, ParsedFile
+
+
+def parse_file(path: Path, context: ParseContext) -> ParsedFile:
+    """The pages of a file, by the ending of its name."""
+    return _PARSERS[path.suffix.lower()](path, context)
+
+
+def _epub(path: Path, context: ParseContext) -> ParsedFile:
+    from glossator.ingest.formats.epub.read import read_epub
+
+    return read_epub(path, context.max_bytes)
+
+
+_PARSERS: dict[str, Callable[[Path, ParseContext], ParsedFile]] = {
+    ".epub": _epub,
+}
