@@ -18,6 +18,7 @@ class Layout(StrEnum):
     DOCUSAURUS = "docusaurus"
     MDBOOK = "mdbook"
     MKDOCS = "mkdocs"
+    SPHINX = "sphinx"
     PLAIN = "plain"
 
 

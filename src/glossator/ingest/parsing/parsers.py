@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from glossator.ingest.parsing.values import ParseContext, ParsedFile
+from glossator.ingest.parsing.values import ParseContext, ParsedFile, ParsedPage
 
 
 def parse_file(path: Path, context: ParseContext) -> ParsedFile:
@@ -19,6 +19,13 @@ def _epub(path: Path, context: ParseContext) -> ParsedFile:
     return read_epub(path, context.max_bytes)
 
 
+def _rst(path: Path, context: ParseContext) -> ParsedFile:
+    from glossator.ingest.formats.rst.read import read_rst
+
+    return ParsedFile((ParsedPage(read_rst(path, context)),))
+
+
 _PARSERS: dict[str, Callable[[Path, ParseContext], ParsedFile]] = {
     ".epub": _epub,
+    ".rst": _rst,
 }
