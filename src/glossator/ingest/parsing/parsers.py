@@ -25,7 +25,14 @@ def _rst(path: Path, context: ParseContext) -> ParsedFile:
     return ParsedFile((ParsedPage(read_rst(path, context)),))
 
 
+def _pdf(path: Path, context: ParseContext) -> ParsedFile:
+    from glossator.ingest.formats.pdf.read import read_pdf
+
+    return read_pdf(path, context.max_bytes)
+
+
 _PARSERS: dict[str, Callable[[Path, ParseContext], ParsedFile]] = {
     ".epub": _epub,
+    ".pdf": _pdf,
     ".rst": _rst,
 }
