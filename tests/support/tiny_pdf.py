@@ -45,8 +45,8 @@ def write_pdf(
         1: "<< /Type /Catalog /Pages 2 0 R /Outlines 3 0 R >>",
         2: f"<< /Type /Pages /Count {len(pages)} /Kids [{kids}] >>",
         4: f"<< /Font << {fonts} >> /XObject << /Picture 5 0 R >> >>",
-        5: "<< /Type /XObject /Subtype /Image /Width 1 /Height 1 /ColorSpace /DeviceGray /BitsPerComponent 8 /Length 1 >>"
-        "\nstream\n0\nendstream",
+        5: "<< /Type /XObject /Subtype /Image /Width 1 /Height 1 /ColorSpace /DeviceGray /BitsPerComponent 8"
+        " /Length 1 >>\nstream\n0\nendstream",
         6: f"<< /Title ({_escape(title)}) >>",
     }
     for n, lines in enumerate(pages):

@@ -26,6 +26,11 @@ def mdbook_slug(text: str, seen: dict[str, int]) -> str:
     return _unique(base, seen)
 
 
+def notebook_slug(text: str, seen: dict[str, int]) -> str:
+    """Jupyter: the text of the heading, with dashes for spaces."""
+    return _unique(text.strip().replace(" ", "-"), seen)
+
+
 def docutils_slug(text: str, seen: dict[str, int]) -> str:
     """Sphinx, also for Markdown: letters and digits of ASCII; duplicates and other scripts are numbered."""
     ascii_text = unicodedata.normalize("NFKD", text.lower()).encode("ascii", "ignore").decode()

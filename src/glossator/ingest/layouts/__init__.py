@@ -6,16 +6,18 @@ from pathlib import Path
 
 from glossator.core.book.sources import Layout
 from glossator.core.errors import SourceError
-from glossator.ingest.layouts import docusaurus, mdbook, mkdocs, plain, sphinx
+from glossator.ingest.layouts import antora, docusaurus, mdbook, mkdocs, plain, sphinx
 from glossator.ingest.layouts.page import SiteGenerator, SiteLayout, find_configs
 
 _GENERATORS: dict[Layout, SiteGenerator] = {
+    Layout.ANTORA: antora,
     Layout.DOCUSAURUS: docusaurus,
     Layout.MDBOOK: mdbook,
     Layout.MKDOCS: mkdocs,
     Layout.SPHINX: sphinx,
 }
 _MISSING = {
+    Layout.ANTORA: "modules with pages, which an Antora component has",
     Layout.MDBOOK: "SUMMARY.md, which lists the pages of an mdBook",
     Layout.SPHINX: "index page, from which the pages of a Sphinx site are listed",
 }

@@ -19,7 +19,7 @@ TEXT_SUFFIXES = frozenset({".txt", ".text"})
 RST_SUFFIXES = frozenset({".rst"})
 ASCIIDOC_SUFFIXES = frozenset({".adoc", ".asciidoc"})
 NOTEBOOK_SUFFIXES = frozenset({".ipynb"})
-PARSED_SUFFIXES = RST_SUFFIXES | {".epub", ".pdf"}
+PARSED_SUFFIXES = RST_SUFFIXES | ASCIIDOC_SUFFIXES | NOTEBOOK_SUFFIXES | {".epub", ".pdf"}
 """Formats that are parsed in a child process, as a file may crash the parser or keep it busy."""
 READABLE_SUFFIXES = MARKDOWN_SUFFIXES | HTML_SUFFIXES | TEXT_SUFFIXES | PARSED_SUFFIXES
 _EXCLUDED_FOLDERS = frozenset({"node_modules", "__pycache__", "venv", "target", "_static", "_sources", "_images"})

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+from glossator.ingest.files import read_text
 from glossator.ingest.parsing.values import ParseContext, ParsedFile, ParsedPage
 
 
@@ -31,8 +32,23 @@ def _pdf(path: Path, context: ParseContext) -> ParsedFile:
     return read_pdf(path, context.max_bytes)
 
 
+def _asciidoc(path: Path, context: ParseContext) -> ParsedFile:
+    from glossator.ingest.formats.asciidoc.read import read_asciidoc
+
+    return ParsedFile((ParsedPage(read_asciidoc(path, context)),))
+
+
+def _notebook(path: Path, context: ParseContext) -> ParsedFile:
+    from glossator.ingest.formats.notebook import read_notebook
+
+    return ParsedFile((ParsedPage(read_notebook(read_text(path, context.max_bytes), context.layout)),))
+
+
 _PARSERS: dict[str, Callable[[Path, ParseContext], ParsedFile]] = {
+    ".adoc": _asciidoc,
+    ".asciidoc": _asciidoc,
     ".epub": _epub,
+    ".ipynb": _notebook,
     ".pdf": _pdf,
     ".rst": _rst,
 }
