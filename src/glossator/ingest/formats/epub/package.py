@@ -16,7 +16,7 @@ _DOCUMENT_TYPES = frozenset({"application/xhtml+xml", "text/html", "application/
 
 
 @dataclass(frozen=True, slots=True)
-class ContentsEntry:
+class EpubEntry:
     """The title of a document in the table of contents, and the titles above it."""
 
     title: str
@@ -32,7 +32,7 @@ class EpubPackage:
 
     title: str
     documents: tuple[str, ...]
-    contents: Mapping[str, ContentsEntry]
+    contents: Mapping[str, EpubEntry]
     encrypted: frozenset[str]
     folder: str
 
@@ -82,14 +82,14 @@ def _encrypted(archive: EpubArchive) -> frozenset[str]:
     return frozenset(resolve("", e.get("URI", ""))[0] for e in root.iter("CipherReference"))
 
 
-def _contents(archive: EpubArchive, package: Element, items: Mapping[str, _Item]) -> dict[str, ContentsEntry]:
+def _contents(archive: EpubArchive, package: Element, items: Mapping[str, _Item]) -> dict[str, EpubEntry]:
     """The first entry of each document: from the navigation document, otherwise from the older NCX."""
     navigation = next((item.name for item in items.values() if "nav" in item.properties), "")
     spine = next(package.iter("spine"), None)
     ncx = items.get(spine.get("toc", "") if spine is not None else "")
     for name, read in ((navigation, _navigation_entries), (ncx.name if ncx else "", _ncx_entries)):
         try:
-            found: dict[str, ContentsEntry] = {}
+            found: dict[str, EpubEntry] = {}
             for target, entry in read(parse_xml(archive.read(name), name)) if name else ():
                 found.setdefault(resolve(name, target)[0], entry)
         except SourceError:
@@ -99,33 +99,33 @@ def _contents(archive: EpubArchive, package: Element, items: Mapping[str, _Item]
     return {}
 
 
-def _navigation_entries(root: Element) -> Iterator[tuple[str, ContentsEntry]]:
+def _navigation_entries(root: Element) -> Iterator[tuple[str, EpubEntry]]:
     lists = [nav.find("ol") for nav in root.iter("nav") if nav.get("type", "toc") == "toc"]
     for top in lists:
         if top is not None:
             yield from _list_entries(top, ())
 
 
-def _list_entries(entries: Element, chapters: tuple[str, ...]) -> Iterator[tuple[str, ContentsEntry]]:
+def _list_entries(entries: Element, chapters: tuple[str, ...]) -> Iterator[tuple[str, EpubEntry]]:
     for item in entries.findall("li"):
         link = next((item.find(tag) for tag in ("a", "span") if item.find(tag) is not None), None)
         title = text_of(link)
         if link is not None and link.get("href"):
-            yield link.get("href", ""), ContentsEntry(title, chapters)
+            yield link.get("href", ""), EpubEntry(title, chapters)
         below = item.find("ol")
         if below is not None:
             yield from _list_entries(below, (*chapters, title) if title else chapters)
 
 
-def _ncx_entries(root: Element) -> Iterator[tuple[str, ContentsEntry]]:
+def _ncx_entries(root: Element) -> Iterator[tuple[str, EpubEntry]]:
     for map_element in root.iter("navMap"):
         yield from _nav_points(map_element, ())
 
 
-def _nav_points(parent: Element, chapters: tuple[str, ...]) -> Iterator[tuple[str, ContentsEntry]]:
+def _nav_points(parent: Element, chapters: tuple[str, ...]) -> Iterator[tuple[str, EpubEntry]]:
     for point in parent.findall("navPoint"):
         title = text_of(point.find("navLabel"))
         content = point.find("content")
         if content is not None:
-            yield content.get("src", ""), ContentsEntry(title, chapters)
+            yield content.get("src", ""), EpubEntry(title, chapters)
         yield from _nav_points(point, (*chapters, title) if title else chapters)

@@ -10,7 +10,7 @@ from pathlib import Path
 from glossator.core.errors import SourceError
 from glossator.ingest.files import check_size
 from glossator.ingest.formats.epub.archive import EpubArchive, open_archive
-from glossator.ingest.formats.epub.package import ContentsEntry, EpubPackage, read_package
+from glossator.ingest.formats.epub.package import EpubEntry, EpubPackage, read_package
 from glossator.ingest.formats.html import extract
 from glossator.ingest.parsing.values import ParsedFile, ParsedPage
 
@@ -54,7 +54,7 @@ def _names(names: list[str]) -> str:
 def _page(archive: EpubArchive, package: EpubPackage, name: str) -> ParsedPage:
     if name in package.encrypted:
         raise SourceError(f"{name} is encrypted (DRM).", "Use a copy of the book without it.")
-    entry = package.contents.get(name, ContentsEntry(""))
+    entry = package.contents.get(name, EpubEntry(""))
     page = extract(_as_html(_decode(archive.read(name), name)))
     path = posixpath.relpath(name, package.folder or ".")
     return ParsedPage(

@@ -24,8 +24,20 @@ _WIDE_GAP = 1.8
 _MONOSPACED = re.compile(r"mono|courier|consol|typewriter|menlo|code|(?:^|\+)[a-z\d]{0,6}tt\d*(?:-|$)")
 """Names of fonts, among them those of TeX, which do not say it otherwise."""
 _BOLD = ("bold", "black", "heavy", "semibold", "demi")
-_LIGATURES = str.maketrans(
-    {"ﬀ": "ff", "ﬁ": "fi", "ﬂ": "fl", "ﬃ": "ffi", "ﬄ": "ffl", "ﬅ": "ft", "ﬆ": "st", "\u00a0": " ", "\u00ad": "-"}
+_REPLACED = str.maketrans(
+    {
+        "ﬀ": "ff",
+        "ﬁ": "fi",
+        "ﬂ": "fl",
+        "ﬃ": "ffi",
+        "ﬄ": "ffl",
+        "ﬅ": "ft",
+        "ﬆ": "st",
+        "\u00a0": " ",
+        "\u00ad": "-",
+        "\x02": "-",
+        "\ufffe": "-",
+    }
 )
 _HYPHENS = frozenset({0x2, 0xFFFE})
 """How PDFium gives a hyphen at the end of a line."""
@@ -49,20 +61,27 @@ class _Word:
     font: _Font
 
 
+@dataclass(frozen=True, slots=True)
+class _TextObject:
+    """What all characters that are drawn together have in common."""
+
+    base: float
+    size: float
+    font: _Font
+
+
 @dataclass(slots=True)
 class _TextPage:
     """The text of one page, with the fonts of the file that were seen so far."""
 
     handle: Any
     fonts: dict[int, _Font]
+    objects: dict[int, _TextObject] = field(default_factory=dict)
     box: Any = field(default_factory=pdfium.FS_RECTF)
-    matrix: Any = field(default_factory=pdfium.FS_MATRIX)
 
     def words(self) -> Iterator[list[_Word]]:
         """The words of each line, in the order of the file."""
-        count = min(pdfium.FPDFText_CountChars(self.handle), MAX_PAGE_CHARACTERS)
-        get = pdfium.FPDFText_GetUnicode
-        codes = [get(self.handle, index) for index in range(count)]
+        codes = self._codes(min(pdfium.FPDFText_CountChars(self.handle), MAX_PAGE_CHARACTERS))
         line: list[_Word] = []
         start = 0
         for index, code in enumerate([*codes, 10]):
@@ -76,21 +95,40 @@ class _TextPage:
                 yield line
                 line = []
 
+    def _codes(self, count: int) -> list[int]:
+        """The characters; one by one if they are not as many as their codes, so that each is at its own index."""
+        buffer = (ctypes.c_ushort * (count + 1))()
+        written = pdfium.FPDFText_GetText(self.handle, 0, count, buffer)
+        codes = list(buffer[:count])
+        if written == count + 1 and not any(0xD800 <= code < 0xE000 for code in codes):
+            return codes
+        return [pdfium.FPDFText_GetUnicode(self.handle, index) for index in range(count)]
+
     def _word(self, codes: list[int], start: int, end: int) -> _Word:
-        text = "".join("-" if code in _HYPHENS else chr(code) for code in codes[start:end]).translate(_LIGATURES)
+        text = "".join(map(chr, codes[start:end])).translate(_REPLACED)
         pdfium.FPDFText_GetLooseCharBox(self.handle, start, self.box)
         left, right = self.box.left, self.box.right
         if end - 1 > start:
             pdfium.FPDFText_GetLooseCharBox(self.handle, end - 1, self.box)
             left, right = min(left, self.box.left), max(right, self.box.right)
-        pdfium.FPDFText_GetMatrix(self.handle, start, self.matrix)
-        scale = math.hypot(self.matrix.b, self.matrix.d) or 1.0
-        size = float(round(pdfium.FPDFText_GetFontSize(self.handle, start) * scale, 1))
-        return _Word(text, left, right, self.matrix.f, size, self._font(start))
+        drawn = self._text_object(start)
+        return _Word(text, left, right, drawn.base, drawn.size, drawn.font)
 
-    def _font(self, index: int) -> _Font:
-        text_object = pdfium.FPDFText_GetTextObject(self.handle, index)
-        font = pdfium.FPDFTextObj_GetFont(text_object) if text_object else None
+    def _text_object(self, index: int) -> _TextObject:
+        found = pdfium.FPDFText_GetTextObject(self.handle, index)
+        address = ctypes.addressof(found.contents) if found else 0
+        if address not in self.objects or not address:
+            self.objects[address] = self._described(index, found)
+        return self.objects[address]
+
+    def _described(self, index: int, found: Any) -> _TextObject:
+        matrix = pdfium.FS_MATRIX()
+        pdfium.FPDFText_GetMatrix(self.handle, index, matrix)
+        scale = math.hypot(matrix.b, matrix.d) or 1.0
+        size = float(round(pdfium.FPDFText_GetFontSize(self.handle, index) * scale, 1))
+        return _TextObject(matrix.f, size, self._font(pdfium.FPDFTextObj_GetFont(found) if found else None))
+
+    def _font(self, font: Any) -> _Font:
         address = ctypes.addressof(font.contents) if font else 0
         if address not in self.fonts:
             self.fonts[address] = _describe(font) if font else _Font(False, False)
