@@ -21,6 +21,7 @@ from glossator.ingest.formats.html import ExtractedPage, extract
 from glossator.ingest.formats.includes import IncludeReader, expand_includes, expand_snippets, mdx_to_markdown
 from glossator.ingest.formats.markdown import scalar, split_front_matter, to_html
 from glossator.ingest.formats.plain_text import read_plain_text
+from glossator.ingest.formats.rst.myst import myst_to_markdown
 from glossator.ingest.layouts import find_layout, plain
 from glossator.ingest.layouts.page import (
     HTML_SUFFIXES,
@@ -218,7 +219,9 @@ def _extract(text: str, page: SourcePage, layout: SiteLayout) -> ExtractedPage:
     front, body = split_front_matter(text)
     includes = IncludeReader(layout.root)
     notes: list[str] = []
-    if _is_mdx(suffix, front, layout):
+    if layout.name == "sphinx":
+        html = to_html(myst_to_markdown(body, layout.references), dialect_of(layout.name), notes)
+    elif _is_mdx(suffix, front, layout):
         html = to_html(mdx_to_markdown(body, page.path, includes), MDX, notes)
     else:
         expand = expand_includes if layout.name == "mdbook" else expand_snippets

@@ -93,6 +93,52 @@ def test_markdown_pages_have_the_anchors_of_sphinx(contents: SourceContents) -> 
     assert [block.anchor for block in page.blocks if block.anchor] == ["a", "low-water-mark"]
 
 
+MYST = """(low-water)=
+# Low *Water*
+
+% a comment
+```{note} Mind
+:class: dropdown
+the {ref}`the moon` and {doc}`moon`.
+```
+
+````{tab-set}
+```{tab-item} Linux
+Run {py:func}`tide`.
+```
+````
+
+```{code-block} python
+:linenos:
+
+x = 1
+```
+
+```py
+# {ref}`stays`
+```
+
+:::{weather} Rain
+Text.
+:::
+"""
+
+
+def test_markdown_is_read_as_myst(tmp_path: Path) -> None:
+    index = "# Tides\n\n```{toctree}\n:caption: Part\n\nlow\nmoon\n```\n"
+    contents = read(site(tmp_path, {"index.rst": None, "index.md": index, "low.md": MYST}))
+    assert [(d.document_id, d.chapters) for d in contents.documents][:3] == [
+        ("index.md", ("Tides",)),
+        ("low.md", ("Part", "Low Water")),
+        ("moon.rst", ("Part", "The Moon")),
+    ]
+    assert contents.documents[1].text == (
+        "Low Water\n\nMind\n\nthe The Moon and The Moon.\n\nLinux\n\nRun tide.\n\n```python\nx = 1\n```\n\n"
+        "```py\n# {ref}`stays`\n```\n\nRain\n\nText."
+    )
+    assert 'id="low-water"' in contents.documents[1].html
+
+
 def test_the_configuration_is_not_executed(folder: Path, contents: SourceContents) -> None:
     assert contents.name == "Of Tides"
     assert not (folder / "executed").exists()

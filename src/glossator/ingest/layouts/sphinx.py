@@ -25,6 +25,8 @@ _PAGE_SUFFIXES = (".rst", ".md", ".ipynb")
 _EXCLUDED = ("_build", "_build/*", "_templates/*", "Thumbs.db")
 _MARKDOWN_TITLE = re.compile(r"^# +(.+?)[ #]*$", re.MULTILINE)
 _TOCTREE = re.compile(r"^\.\. toctree::", re.MULTILINE)
+_SIGNS = frozenset({"project", "extensions", "html_theme", "root_doc", "master_doc", "source_suffix", "html_title"})
+"""Names that the conf.py of Sphinx defines; other programs have a file of this name too."""
 _ATTRIBUTES = ("version", "release", "rst_prolog", "rst_epilog", "smartquotes")
 
 
@@ -56,6 +58,8 @@ def from_config(config: SiteConfig) -> SiteLayout | None:
     if config.site.resolve() != config.named.resolve():
         return None
     values = _read_config(peek(config.path))
+    if not _SIGNS & values.keys():
+        return None
     return _layout(config.named, values, config.reason)
 
 
@@ -98,7 +102,7 @@ def _constant(node: ast.expr, values: Mapping[str, Any]) -> Any:
 def _layout(root: Path, config: dict[str, Any], reason: str) -> SiteLayout | None:
     found = find_files(root)
     excluded = (*_EXCLUDED, *_strings(config.get("exclude_patterns")))
-    files = [path for path in found.files if path.suffix in _suffixes(config)]
+    files = [path for path in found.files if path.suffix in _PAGE_SUFFIXES]
     shown = [path for path in files if not _matches(relative_id(path, root), excluded)]
     paths = {posixpath.splitext(relative_id(path, root))[0]: path for path in reversed(shown)}
     main = _string(config, "root_doc") or _string(config, "master_doc") or "index"
@@ -130,12 +134,6 @@ def _strings(value: Any) -> list[str]:
     return [each for each in value if isinstance(each, str)] if isinstance(value, list | tuple) else []
 
 
-def _suffixes(config: dict[str, Any]) -> tuple[str, ...]:
-    value = config.get("source_suffix")
-    named = [value] if isinstance(value, str) else list(value) if isinstance(value, dict) else _strings(value)
-    return (*_PAGE_SUFFIXES, *(each for each in named if each == ".txt"))
-
-
 def _matches(name: str, patterns: tuple[str, ...]) -> bool:
     """Whether a pattern covers a file or one of its folders; in Sphinx `*` stays within a folder, `**` does not."""
     folders = name.split("/")
@@ -154,8 +152,7 @@ def _collect(
     """Add the pages that a page lists, and those that they list."""
     if depth > MAX_TOC_DEPTH:
         return
-    entries = toc_entries(pages.texts[name]) if pages.paths[name].suffix == ".rst" else []
-    for entry in entries:
+    for entry in toc_entries(pages.texts[name]):
         for target in _targets(pages, name, entry):
             if target not in pages.paths:
                 skipped.append(SkippedFile(target, f"{name} lists it, but it does not exist."))

@@ -10,6 +10,9 @@ _ADORNMENT = "(?:" + "|".join(f"{re.escape(sign)}{{2,}}" for sign in "=-~^\"'`*+
 _TITLE = re.compile(rf"(?:^{_ADORNMENT}[ \t]*\n)?^[ \t]*(?P<title>\S[^\n]*)\n{_ADORNMENT}[ \t]*$", re.MULTILINE)
 _LABEL = re.compile(r"^\.\. _(?P<name>`[^`\n]+`|(?![_ ])(?:\\:|[^:\n])+):[ \t]*\n(?=\s*\S)", re.MULTILINE)
 _TOCTREE = re.compile(r"^\.\. toctree::[ \t]*\n(?P<body>(?:[ \t]+\S[^\n]*\n?|[ \t]*\n)*)", re.MULTILINE)
+_MYST_TOCTREE = re.compile(
+    r"^(?P<fence>[`:]{3,})\{toctree\}[^\n]*\n(?P<body>(?:(?!(?P=fence))[^\n]*\n)*)", re.MULTILINE
+)
 _OPTION = re.compile(r":(\w+):[ \t]*(.*)")
 _ENTRY = re.compile(r"(?:(?P<title>.+?)\s*<(?P<target>[^<>]+)>|(?P<page>\S.*))")
 _ROLE = re.compile(r":[\w:+.-]+:`(?:([^`<]+?)\s*<[^`]*>|([^`]*))`|``?([^`]*)``?_*|\*\*([^*]+)\*\*|\*([^*]+)\*")
@@ -55,7 +58,8 @@ def labels(text: str) -> Iterator[tuple[str, str]]:
 
 def toc_entries(text: str) -> list[TocEntry]:
     """The entries of all tables of contents of a page."""
-    return [entry for match in _TOCTREE.finditer(text) for entry in _entries(match["body"])]
+    found = (*_TOCTREE.finditer(text), *_MYST_TOCTREE.finditer(text))
+    return [entry for match in found for entry in _entries(match["body"])]
 
 
 def _entries(body: str) -> Iterator[TocEntry]:
