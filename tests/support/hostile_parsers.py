@@ -31,7 +31,7 @@ _BEHAVIOURS = {
     "crash": lambda: os.kill(os.getpid(), 11),
     "exit": lambda: os._exit(0),
     "busy": _busy,
-    "sleep": lambda: time.sleep(60),
+    "sleep": lambda: time.sleep(600),
     "memory": lambda: len(bytearray(2_000_000_000)),
     "much": lambda: "a" * 200_000,
     "bug": lambda: 1 // 0,

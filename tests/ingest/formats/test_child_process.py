@@ -11,12 +11,11 @@ from glossator.core.errors import SourceError
 from glossator.ingest.parsing.pool import ParserLimits, ParserPool
 from glossator.ingest.parsing.values import ParseContext
 
-LIMITS = ParserLimits(cpu_seconds=1, elapsed_seconds=4, memory_bytes=1_000_000_000, result_bytes=100_000)
+LIMITS = ParserLimits(cpu_seconds=1, memory_bytes=1_000_000_000, result_bytes=100_000)
 FAILURES = {
     "crash": "reading it ended the parser: it is damaged, or needs more than 1.0 GB. Repair or split the file.",
     "exit": "reading it ended the parser: it is damaged, or needs more than 1.0 GB. Repair or split the file.",
     "busy": "reading it took more than 1 seconds. Split the file.",
-    "sleep": "reading it took more than 4 seconds. Split the file.",
     "memory": "reading it needs too much memory. Split the file.",
     "much": "it has more than 0 MB of text. Split the file.",
     "bug": "the file cannot be parsed (ZeroDivisionError). Check that it is not damaged.",
@@ -40,6 +39,14 @@ def test_each_failure_costs_one_file_and_says_why(pool: ParserPool, tmp_path: Pa
                 pool.result(tmp_path / f"{kind}.x")
             assert str(failure.value) == reason
             assert pool.result(tmp_path / f"{kind}-after.x").title == f"{kind}-after"
+
+
+def test_a_parser_that_waits_is_ended(tmp_path: Path) -> None:
+    limits = ParserLimits(elapsed_seconds=2)
+    pool = ParserPool(ParseContext(str(tmp_path), "plain", 1000), limits, "hostile_parsers:parse")
+    with pool, pytest.raises(SourceError) as failure:
+        pool.result(tmp_path / "sleep.x")
+    assert str(failure.value) == "reading it took more than 2 seconds. Split the file."
 
 
 def test_a_parser_sees_no_secret_and_prints_nothing_into_its_result(pool: ParserPool, tmp_path: Path) -> None:

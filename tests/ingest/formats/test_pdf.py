@@ -143,6 +143,11 @@ def test_two_columns_are_read_one_after_the_other(tmp_path: Path) -> None:
     assert page.text.split("\n\n")[1] == " ".join([*LEFT, *RIGHT])
 
 
+def test_raised_numbers_are_exponents_or_notes(tmp_path: Path) -> None:
+    lines = [Text(72, 700, "It is 10"), Text(101.5, 704, "6", 6), Text(108, 700, "in all"), Text(128.6, 704, "12", 6)]
+    assert read(write_pdf(tmp_path / "a.pdf", [lines])).text == "It is 10⁶ in all"
+
+
 def test_a_table_is_rows(tmp_path: Path) -> None:
     rows = [Text(x, 700 - 14 * n, f"{name}{n}") for n in range(3) for x, name in ((72, "a"), (200, "b"))]
     assert [block[::2] for block in blocks(read(write_pdf(tmp_path / "a.pdf", [rows])))] == [

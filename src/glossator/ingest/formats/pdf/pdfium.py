@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
@@ -39,6 +39,7 @@ _REPLACED = str.maketrans(
         "\ufffe": "-",
     }
 )
+_EXPONENTS = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 _HYPHENS = frozenset({0x2, 0xFFFE})
 """How PDFium gives a hyphen at the end of a line."""
 _LINE_ENDS = _HYPHENS | {10, 13}
@@ -112,7 +113,22 @@ class _TextPage:
             pdfium.FPDFText_GetLooseCharBox(self.handle, end - 1, self.box)
             left, right = min(left, self.box.left), max(right, self.box.right)
         drawn = self._text_object(start)
+        text = self._raised(text, start, end, drawn) if text[-1].isdecimal() else text
         return _Word(text, left, right, drawn.base, drawn.size, drawn.font)
+
+    def _raised(self, text: str, start: int, end: int, drawn: _TextObject) -> str:
+        """A word without the small raised number of a footnote at its end; after a number it is an exponent."""
+        first = end
+        while first > start + 1 and self._is_raised(self._text_object(first - 1), drawn):
+            first -= 1
+        word, number = text[: first - start], text[first - start :]
+        if not number.isdecimal():
+            return text
+        return word + number.translate(_EXPONENTS) if word[-1].isdecimal() else word
+
+    @staticmethod
+    def _is_raised(last: _TextObject, drawn: _TextObject) -> bool:
+        return last.size < 0.85 * drawn.size and last.base > drawn.base + 0.1 * drawn.size
 
     def _text_object(self, index: int) -> _TextObject:
         found = pdfium.FPDFText_GetTextObject(self.handle, index)
@@ -171,13 +187,26 @@ def _page(document: pypdfium2.PdfDocument, index: int, fonts: dict[int, _Font]) 
     try:
         width, height = page.get_size()
         text_page = page.get_textpage()
-        lines = tuple(_line(number, words) for words in _TextPage(text_page.raw, fonts).words())
+        lines = tuple(_line(number, words) for words in _joined(_TextPage(text_page.raw, fonts).words()))
         text_page.close()
         return PdfPage(number, width, height, lines, is_scanned=not lines and _has_picture(page))
     except pypdfium2.PdfiumError:
         return PdfPage(number, 0, 0, (), is_scanned=True)
     finally:
         page.close()
+
+
+def _joined(lines: Iterable[list[_Word]]) -> list[list[_Word]]:
+    """Lines of words; PDFium begins a new line after a raised number, though the text goes on beside it."""
+    joined: list[list[_Word]] = []
+    for words in lines:
+        last, first = joined[-1][-1] if joined else None, words[0]
+        beside = last is not None and -first.size < first.left - last.right < _WIDE_GAP * first.size
+        if beside and last is not None and abs(last.base - first.base) < 0.2 * first.size:
+            joined[-1] += words
+        else:
+            joined.append(words)
+    return joined
 
 
 def _line(number: int, words: list[_Word]) -> Line:
