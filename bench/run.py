@@ -13,6 +13,7 @@ ALL = (
     "cold",
     "search",
     "ingest",
+    "formats",
     "anchors",
     "retrieval",
     "answers",

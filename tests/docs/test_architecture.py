@@ -14,7 +14,16 @@ from paths import ROOT
 
 SOURCE = ROOT / "src" / "glossator"
 PAGES = [*sorted((ROOT / "docs").rglob("*.md")), ROOT / "README.md", ROOT / "CONTRIBUTING.md"]
-EXAMPLES = {"golden.yaml", "keys.json", "manifest.json", "answer.md", "widget.js", "tokenizer.json", "chat.js"}
+EXAMPLES = {
+    "golden.yaml",
+    "keys.json",
+    "manifest.json",
+    "answer.md",
+    "widget.js",
+    "tokenizer.json",
+    "chat.js",
+    "conf.py",
+}
 """Files of users, of the data directory and of other sites."""
 _CODE_PATH = re.compile(r"`((?:src/glossator/|bench/|tests/|training/)?[\w./-]+\.(?:py|js|md|json|toml|yaml|css))`")
 

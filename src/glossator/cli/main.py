@@ -66,7 +66,7 @@ def ingest(
     data_dir: Path | None,
     as_json: bool,
 ) -> None:
-    """Index folders or files of Markdown, MDX, HTML or text.
+    """Index folders or files: Markdown, MDX, HTML, text, reStructuredText, AsciiDoc, notebooks, EPUB, PDF.
 
     Sources that are not given stay in the index, and options that are not given stay as they were.
     """

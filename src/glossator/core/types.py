@@ -37,7 +37,7 @@ class BlockKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """One block of a document's text; `level` and `anchor` are set on headings."""
+    """One block of a document's text; headings have a `level` and an `anchor`, all blocks of a PDF an `anchor`."""
 
     kind: BlockKind
     start: int

@@ -49,7 +49,7 @@ class _ChunkUnit:
 
 @dataclass(frozen=True, slots=True)
 class _HeadingSection:
-    """The blocks between one heading and the next."""
+    """The blocks between one heading or printed page and the next."""
 
     path: tuple[str, ...]
     anchor: str
@@ -75,12 +75,12 @@ def _sections(document: Document) -> Iterator[_HeadingSection]:
     heading: Block | None = None
     body: list[Block] = []
     for block in document.blocks:
+        if body and (block.kind is BlockKind.HEADING or block.anchor != body[-1].anchor):
+            yield _section(document, stack, body, heading)
+            body, heading = [], None
         if block.kind is not BlockKind.HEADING:
             body.append(block)
             continue
-        if body:
-            yield _section(document, stack, body, heading)
-            body = []
         stack = [(level, text) for level, text in stack if level < block.level]
         stack.append((block.level, document.text[block.start : block.end]))
         heading = block
@@ -93,7 +93,8 @@ def _section(
 ) -> _HeadingSection:
     """Its path is the title, then the headings; a heading that repeats the title is not repeated."""
     path = tuple(dict.fromkeys((document.title, *(text for _, text in stack))))
-    return _HeadingSection(path, heading.anchor if heading else "", tuple(body), heading)
+    anchor = body[0].anchor or (heading.anchor if heading else "")
+    return _HeadingSection(path, anchor, tuple(body), heading)
 
 
 def _join_single_words(text: str, sections: Iterable[_HeadingSection]) -> list[_HeadingSection]:

@@ -1,4 +1,4 @@
-"""Reads text files, with a clear error for every file that cannot be used."""
+"""Reads files, with a clear error for every file that cannot be used."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ _MAX_PEEK_BYTES = 1_000_000
 _UTF16_BYTE_ORDER_MARKS = (b"\xff\xfe", b"\xfe\xff")
 
 
-def read_text(path: Path, max_bytes: int) -> str:
-    """The text of a file; a SourceError if it is too large, binary or not UTF-8 or UTF-16."""
+def check_size(path: Path, max_bytes: int) -> None:
+    """Reject a file that is too large or no regular file."""
     try:
         size = path.stat().st_size
         if size > max_bytes:
@@ -21,9 +21,26 @@ def read_text(path: Path, max_bytes: int) -> str:
             )
         if not path.is_file():
             raise SourceError("this is not a regular file.")
-        data = path.read_bytes()
     except OSError as error:
-        raise SourceError(f"the file cannot be read ({error.strerror}).", "Check its permissions.") from None
+        raise _unreadable(error) from None
+
+
+def _unreadable(error: OSError) -> SourceError:
+    return SourceError(f"the file cannot be read ({error.strerror}).", "Check its permissions.")
+
+
+def read_bytes(path: Path, max_bytes: int) -> bytes:
+    """The content of a file; a SourceError if it is too large or cannot be read."""
+    check_size(path, max_bytes)
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise _unreadable(error) from None
+
+
+def read_text(path: Path, max_bytes: int) -> str:
+    """The text of a file; a SourceError if it is too large, binary or not UTF-8 or UTF-16."""
+    data = read_bytes(path, max_bytes)
     if b"\x00" in data[:8192] and not data.startswith(_UTF16_BYTE_ORDER_MARKS):
         raise SourceError("this is a binary file, not text.")
     try:

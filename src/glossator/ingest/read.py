@@ -22,14 +22,29 @@ from glossator.ingest.formats.html import ExtractedPage, extract
 from glossator.ingest.formats.includes import IncludeReader, expand_includes, expand_snippets, mdx_to_markdown
 from glossator.ingest.formats.markdown import scalar, split_front_matter, to_html
 from glossator.ingest.formats.plain_text import read_plain_text
+from glossator.ingest.formats.rst.myst import myst_to_markdown
 from glossator.ingest.layouts import find_layout, plain
-from glossator.ingest.layouts.page import HTML_SUFFIXES, MARKDOWN_SUFFIXES, READABLE_SUFFIXES, SiteLayout, SourcePage
+from glossator.ingest.layouts.page import (
+    HTML_SUFFIXES,
+    MARKDOWN_SUFFIXES,
+    READABLE_SUFFIXES,
+    SiteLayout,
+    SourcePage,
+    is_parsed,
+    pages_of_file,
+)
+from glossator.ingest.parsing.pool import ParserPool
+from glossator.ingest.parsing.values import ParseContext
 from glossator.ingest.references import SourceImages, SourceReferences
 
 READER_VERSION = 7
 """Part of the content hash; increased when the same file would give different text, so that it is indexed again."""
 
-_FRONT_PAGES = frozenset({"index.md", "readme.md", "index.mdx", "readme.mdx", "index.html"})
+_FRONT_PAGES = frozenset(
+    """
+    index.md readme.md index.mdx readme.mdx index.html index.rst readme.rst index.adoc readme.adoc index.ipynb
+    """.split()
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,17 +82,24 @@ def read_source(
     skipped: list[SkippedFile] = []
     notes: list[PageNote] = []
     references = SourceReferences(site, base, SourceImages(site.root))
-    for page in site.pages:
-        try:
-            documents.append(_document(page, references, max_bytes, notes))
-        except SourceError as error:
-            skipped.append(SkippedFile(well_formed(str(page.path)), str(error)))
+    with ParserPool(_context(site, max_bytes)) as pool:
+        reader = _Reader(references, max_bytes, pool, notes)
+        pool.start(page.path for page in site.pages if is_parsed(page))
+        for page in site.pages:
+            try:
+                documents += reader.documents(page)
+            except SourceError as error:
+                skipped.append(SkippedFile(well_formed(str(page.path)), str(error)))
     if not documents:
         raise SourceError(*_no_documents_message(source, skipped))
     distinct = tuple(_with_distinct_urls(documents, skipped))
-    name = _name(site, distinct, path)
+    name = _name(site, distinct, path, reader.file_title)
     contents = SourceContents(site.name, distinct, (*noted, *skipped), name, base, site.reason, references.images.files)
     return replace(contents, notes=tuple(notes))
+
+
+def _context(site: SiteLayout, max_bytes: int) -> ParseContext:
+    return ParseContext(str(site.root.absolute()), site.name, max_bytes, site.references, site.attributes)
 
 
 def _site_url(site: SiteLayout, noted: list[SkippedFile]) -> str:
@@ -91,9 +113,12 @@ def _site_url(site: SiteLayout, noted: list[SkippedFile]) -> str:
         return ""
 
 
-def _name(site: SiteLayout, documents: tuple[Document, ...], path: Path) -> str:
+def _name(site: SiteLayout, documents: tuple[Document, ...], path: Path, file_title: str) -> str:
     """The title of the site; without one, that of its front page; otherwise the name of the folder."""
-    front = next((d.title for d in documents if d.document_id.lower() in _FRONT_PAGES or len(site.pages) == 1), "")
+    front = file_title if len(site.pages) == 1 else ""
+    front = front or next(
+        (d.title for d in documents if d.document_id.lower() in _FRONT_PAGES or len(site.pages) == 1), ""
+    )
     return clean_name(site.title) or clean_name(front) or clean_name(well_formed(path.resolve().name)) or site.name
 
 
@@ -112,7 +137,7 @@ def _existing_path(source: str) -> Path:
             return path
     except (OSError, ValueError):
         pass
-    raise SourceError(f"{source} does not exist.", "Give a folder or file with Markdown, MDX, HTML or text.")
+    raise SourceError(f"{source} does not exist.", "Give a folder or file that exists.")
 
 
 def _included_folder(name: str | None) -> Path | None:
@@ -142,29 +167,50 @@ def _with_distinct_urls(documents: list[Document], skipped: list[SkippedFile]) -
             yield document
 
 
-def _document(page: SourcePage, references: SourceReferences, max_bytes: int, notes: list[PageNote]) -> Document:
-    if well_formed(str(page.path)) != str(page.path):
-        raise SourceError("the file name is not UTF-8.", "Rename the file.")
-    text = read_text(page.path, max_bytes)
-    extracted = _extract(text, page, references.layout)
-    if not extracted.text.strip():
-        raise SourceError("the page has no text.")
-    notes += [PageNote(page.document_id, note) for note in extracted.notes]
-    title = page.title or extracted.title or page.fallback_title or page.path.stem
-    base = f"{references.base_url}/" if references.base_url else BOOK_PATH
-    html = sanitize(extracted.markup, references.of_page(page))
-    document = Document(
-        document_id=page.document_id,
-        url=base + _route(page),
-        title=title,
-        chapters=(*page.chapters, title),
-        text=extracted.text,
-        blocks=extracted.blocks,
-        content_hash="",
-        html=html,
-        images=tuple(dict.fromkeys(IMAGE.findall(html))),
-    )
-    return replace(document, content_hash=_content_hash(document))
+@dataclass(slots=True)
+class _Reader:
+    """Reads the pages of one source; `file_title` is the title of the last file that has several pages or its own."""
+
+    references: SourceReferences
+    max_bytes: int
+    pool: ParserPool
+    notes: list[PageNote]
+    file_title: str = ""
+
+    def documents(self, page: SourcePage) -> list[Document]:
+        """The documents of a file: one, unless it is an archive of pages."""
+        if well_formed(str(page.path)) != str(page.path):
+            raise SourceError("the file name is not UTF-8.", "Rename the file.")
+        if not is_parsed(page):
+            extracted = _extract(read_text(page.path, self.max_bytes), page, self.references.layout)
+            return [self._document(page, extracted, self.references)]
+        file = self.pool.result(page.path)
+        self.file_title = file.title
+        self.notes += [PageNote(page.document_id, note) for note in file.notes]
+        pages = pages_of_file(page, file, is_alone=len(self.references.layout.pages) == 1)
+        layout = replace(self.references.layout, pages=tuple(pages)) if len(pages) > 1 else self.references.layout
+        references = replace(self.references, layout=layout)
+        return [self._document(p, parsed.page, references) for p, parsed in zip(pages, file.pages, strict=True)]
+
+    def _document(self, page: SourcePage, extracted: ExtractedPage, references: SourceReferences) -> Document:
+        if not extracted.text.strip():
+            raise SourceError("the page has no text.")
+        self.notes += [PageNote(page.document_id, note) for note in extracted.notes]
+        title = page.title or extracted.title or page.fallback_title or page.path.stem
+        base = f"{references.base_url}/" if references.base_url else BOOK_PATH
+        html = sanitize(extracted.markup, references.of_page(page))
+        document = Document(
+            document_id=page.document_id,
+            url=base + _route(page),
+            title=title,
+            chapters=(*page.chapters, title),
+            text=extracted.text,
+            blocks=extracted.blocks,
+            content_hash="",
+            html=html,
+            images=tuple(dict.fromkeys(IMAGE.findall(html))),
+        )
+        return replace(document, content_hash=_content_hash(document))
 
 
 def _content_hash(document: Document) -> str:
@@ -187,7 +233,9 @@ def _extract(text: str, page: SourcePage, layout: SiteLayout) -> ExtractedPage:
     front, body = split_front_matter(text)
     includes = IncludeReader(layout.root, layout.includes)
     notes: list[str] = []
-    if _is_mdx(suffix, front, layout):
+    if layout.name == "sphinx":
+        html = to_html(myst_to_markdown(body, layout.references), dialect_of(layout.name), notes)
+    elif _is_mdx(suffix, front, layout):
         html = to_html(mdx_to_markdown(body, page.path, includes), MDX, notes)
     else:
         expand = expand_includes if layout.name == "mdbook" else expand_snippets

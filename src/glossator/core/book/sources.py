@@ -15,9 +15,11 @@ class Layout(StrEnum):
     """How the files of a folder become pages; `AUTO` is decided by the files."""
 
     AUTO = "auto"
+    ANTORA = "antora"
     DOCUSAURUS = "docusaurus"
     MDBOOK = "mdbook"
     MKDOCS = "mkdocs"
+    SPHINX = "sphinx"
     PLAIN = "plain"
 
 

@@ -20,7 +20,7 @@ _MAX_EXACT_LENGTH = 80
 def deep_link(url: str, anchor: str, page: str, start: int, end: int) -> str:
     """A link that opens `url` at `page[start:end]`; the fragment is omitted if it would match elsewhere."""
     directive = text_fragment(page, start, end)
-    fragment = quote(anchor, safe="-._~!$'()*+,;:@/?") if anchor else ""
+    fragment = quote(anchor, safe="-._~!$'()*+,;:@/?=") if anchor else ""
     if not directive:
         return f"{url}#{fragment}" if fragment else url
     return f"{url}#{fragment}:~:text={directive}"

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from glossator.ingest.formats.slugs import (
     Slugify,
+    docutils_slug,
     github_slug,
     mdbook_slug,
     mkdocs_slug,
@@ -66,6 +67,7 @@ MDX = Dialect(
 )
 _DIALECTS = {
     "docusaurus": replace(MDX, indented_code=True),
+    "sphinx": Dialect(docutils_slug),
     "mdbook": Dialect(mdbook_slug, hides_rust_lines=True, admonish=True),
 }
 

@@ -57,6 +57,8 @@ _CODE_TABLE_CLASSES = frozenset({"highlighttable", "rouge-table", "codehilitetab
 _NOT_CODE_SELECTOR = "button, .linenos, .lineno, .linenodiv, .boring"
 _LABEL_END = re.compile(r"[^\s.!?:;,…-]\Z")
 _LINE_BELOW = re.compile(r"[^\S\n]*+\n\s*+(\S)")
+_PRINTED_PAGE = re.compile(r"page=\d{1,6}")
+"""The anchor by which a PDF viewer opens a page."""
 _CODE_CLASS = re.compile(r"(?:language|lang|highlight|sourceCode)-([\w+#.-]+)")
 
 
@@ -123,7 +125,8 @@ class _BlockWriter:
     """Collects text and blocks; `inline` holds the text of the current block so far.
 
     `markers` are the bullets or numbers of the open list items, `anchor` is the last link target seen, `blank` and
-    `label` tell that the current block has no text so far, or bold text only.
+    `label` tell that the current block has no text so far, or bold text only, and `page` is the anchor of the printed
+    page that the text is on.
     """
 
     parts: list[str] = field(default_factory=list)
@@ -133,6 +136,7 @@ class _BlockWriter:
     markers: list[str] = field(default_factory=list)
     figures: list[str] = field(default_factory=list)
     anchor: str = ""
+    page: str = ""
     blank: bool = True
     label: bool = False
 
@@ -160,7 +164,7 @@ class _BlockWriter:
         self.write(marker)
         start = self.length
         self.write(text)
-        self.blocks.append(Block(kind, start, self.length, level, anchor))
+        self.blocks.append(Block(kind, start, self.length, level, self.page or anchor))
 
     def flush(self) -> None:
         """Close the current block."""
@@ -269,6 +273,7 @@ def _container(node: LexborNode, writer: _BlockWriter, depth: int) -> None:
     writer.flush()
     if node.id and node.tag in ("section", "div", "article"):
         writer.anchor = node.id
+        writer.page = node.id if _PRINTED_PAGE.fullmatch(node.id) else writer.page
     _walk(node, writer, depth)
     writer.flush()
 

@@ -26,6 +26,24 @@ def mdbook_slug(text: str, seen: dict[str, int]) -> str:
     return _unique(base, seen)
 
 
+def notebook_slug(text: str, seen: dict[str, int]) -> str:
+    """Jupyter: the text of the heading, with dashes for spaces."""
+    return _unique(text.strip().replace(" ", "-"), seen)
+
+
+def docutils_slug(text: str, seen: dict[str, int]) -> str:
+    """Sphinx, also for Markdown: letters and digits of ASCII; duplicates and other scripts are numbered."""
+    ascii_text = unicodedata.normalize("NFKD", text.lower()).encode("ascii", "ignore").decode()
+    base = re.sub(r"^[-0-9]+|-+$", "", re.sub(r"[^a-z0-9]+", "-", ascii_text))
+    number = 1
+    candidate = base or "id1"
+    while candidate in seen:
+        candidate = f"id{number}"
+        number += 1
+    seen[candidate] = 0
+    return candidate
+
+
 def mkdocs_slug(text: str, seen: dict[str, int]) -> str:
     """MkDocs: the ASCII rule of Python-Markdown."""
     ascii_text = unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode()

@@ -6,10 +6,22 @@ from pathlib import Path
 
 from glossator.core.book.sources import Layout
 from glossator.core.errors import SourceError
-from glossator.ingest.layouts import docusaurus, mdbook, mkdocs, plain
+from glossator.ingest.layouts import antora, docusaurus, mdbook, mkdocs, plain, sphinx
 from glossator.ingest.layouts.page import SiteGenerator, SiteLayout, find_configs
 
-_GENERATORS: dict[Layout, SiteGenerator] = {Layout.DOCUSAURUS: docusaurus, Layout.MDBOOK: mdbook, Layout.MKDOCS: mkdocs}
+_GENERATORS: dict[Layout, SiteGenerator] = {
+    Layout.ANTORA: antora,
+    Layout.DOCUSAURUS: docusaurus,
+    Layout.MDBOOK: mdbook,
+    Layout.MKDOCS: mkdocs,
+    Layout.SPHINX: sphinx,
+}
+_MISSING = {
+    Layout.ANTORA: "modules with pages, which an Antora component has",
+    Layout.MDBOOK: "SUMMARY.md, which lists the pages of an mdBook",
+    Layout.SPHINX: "index page, from which the pages of a Sphinx site are listed",
+}
+"""What a folder lacks that is not of a chosen layout."""
 _CONFIG_FILES = {name: generator for generator in _GENERATORS.values() for name in generator.CONFIG_FILES}
 
 
@@ -25,7 +37,8 @@ def find_layout(root: Path, layout: Layout) -> SiteLayout:
             return found
     if (found := generator.from_files(root, chosen=True)) is not None:
         return found
-    raise SourceError(f"{root} has no SUMMARY.md, which lists the pages of an mdBook.", "Choose another --layout.")
+    missing = _MISSING.get(layout, "its configuration")
+    raise SourceError(f"{root} has no {missing}.", "Choose another --layout.")
 
 
 def _detect(root: Path) -> SiteLayout:

@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Protocol
 
 from glossator.core.errors import SourceError
 from glossator.core.types import SkippedFile
 from glossator.ingest.files import is_inside, well_formed
+from glossator.ingest.parsing.values import ParsedFile
 
 MARKDOWN_SUFFIXES = frozenset({".md", ".mdx", ".markdown"})
 HTML_SUFFIXES = frozenset({".html", ".htm", ".xhtml"})
 TEXT_SUFFIXES = frozenset({".txt", ".text"})
-READABLE_SUFFIXES = MARKDOWN_SUFFIXES | HTML_SUFFIXES | TEXT_SUFFIXES
+RST_SUFFIXES = frozenset({".rst"})
+ASCIIDOC_SUFFIXES = frozenset({".adoc", ".asciidoc"})
+NOTEBOOK_SUFFIXES = frozenset({".ipynb"})
+PARSED_SUFFIXES = RST_SUFFIXES | ASCIIDOC_SUFFIXES | NOTEBOOK_SUFFIXES | {".epub", ".pdf"}
+"""Formats that are parsed in a child process, as a file may crash the parser or keep it busy."""
+READABLE_SUFFIXES = MARKDOWN_SUFFIXES | HTML_SUFFIXES | TEXT_SUFFIXES | PARSED_SUFFIXES
 _EXCLUDED_FOLDERS = frozenset({"node_modules", "__pycache__", "venv", "target", "_static", "_sources", "_images"})
 
 
@@ -40,7 +46,8 @@ class SiteLayout:
     """The pages of a folder as its site generator defines them; pages may include files below `root` and `includes`.
 
     `reason` says why this layout was taken, `title` is that of the site, `mdx` tells whether files named .md are MDX,
-    and `extensions` are the Markdown extensions and plugins of the site.
+    and `extensions` are the Markdown extensions and plugins of the site. `references` has the title and the target of
+    every name by which its pages refer to each other, `attributes` the values that its configuration defines.
     """
 
     name: str
@@ -53,6 +60,8 @@ class SiteLayout:
     extensions: frozenset[str] = frozenset()
     skipped: tuple[SkippedFile, ...] = ()
     includes: Path | None = None
+    references: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    attributes: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,3 +151,26 @@ def _skipped_link(path: Path, reason: str) -> SkippedFile:
 def relative_id(path: Path, root: Path) -> str:
     """A document's id: its path relative to the root, with forward slashes."""
     return path.relative_to(root).as_posix()
+
+
+def is_parsed(page: SourcePage) -> bool:
+    """Whether a page is parsed in a child process."""
+    return page.path.suffix.lower() in PARSED_SUFFIXES
+
+
+def pages_of_file(page: SourcePage, file: ParsedFile, *, is_alone: bool) -> list[SourcePage]:
+    """The pages of a file; those of an archive are below its address, or below the book's if it is the only file."""
+    if all(not parsed.name for parsed in file.pages):
+        return [replace(page, fallback_title=page.fallback_title or file.title)]
+    folder = "" if is_alone else f"{page.route}/"
+    chapters = () if is_alone else (*page.chapters, file.title or page.path.stem)
+    return [
+        SourcePage(
+            page.path / parsed.name,
+            f"{page.document_id}/{parsed.name}",
+            folder + parsed.name,
+            (*chapters, *parsed.chapters),
+            order=page.order,
+        )
+        for parsed in file.pages
+    ]

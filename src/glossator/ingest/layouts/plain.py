@@ -5,14 +5,18 @@ from __future__ import annotations
 from pathlib import Path
 
 from glossator.ingest.layouts.page import (
+    ASCIIDOC_SUFFIXES,
     HTML_SUFFIXES,
     MARKDOWN_SUFFIXES,
+    NOTEBOOK_SUFFIXES,
+    RST_SUFFIXES,
     SiteLayout,
     SourcePage,
     find_files,
     relative_id,
 )
 
+_BECOMES_HTML = RST_SUFFIXES | ASCIIDOC_SUFFIXES | NOTEBOOK_SUFFIXES
 _GENERATED_PAGES = frozenset({"genindex", "search", "py-modindex", "404", "print", "toc"})
 
 
@@ -30,10 +34,18 @@ def file_layout(path: Path) -> SiteLayout:
 
 def _page(path: Path, root: Path) -> SourcePage:
     name = relative_id(path, root)
-    route = name if path.suffix.lower() not in MARKDOWN_SUFFIXES else name[: -len(path.suffix)]
-    if path.stem.lower() in ("index", "readme") and path.suffix.lower() in MARKDOWN_SUFFIXES:
-        route = route[: -len(path.stem)]
-    return SourcePage(path, name, route, order=((0.0, name),))
+    return SourcePage(path, name, _route(path, name), order=((0.0, name),))
+
+
+def _route(path: Path, name: str) -> str:
+    """Markdown has no ending; what becomes HTML has that of HTML; other files are published as they are."""
+    suffix = path.suffix.lower()
+    if suffix in _BECOMES_HTML:
+        return f"{name[: -len(suffix)]}.html"
+    if suffix not in MARKDOWN_SUFFIXES:
+        return name
+    route = name[: -len(suffix)]
+    return route[: -len(path.stem)] if path.stem.lower() in ("index", "readme") else route
 
 
 def _is_generated(path: Path) -> bool:

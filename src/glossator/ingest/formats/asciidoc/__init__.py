@@ -1,0 +1,1 @@
+"""AsciiDoc: sections, paragraphs, lists, blocks, tables and inline markup, as Asciidoctor and Antora show them."""

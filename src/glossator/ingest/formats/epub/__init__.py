@@ -1,0 +1,1 @@
+"""EPUB: the documents of an archive, in the order of its spine."""

@@ -1,0 +1,84 @@
+"""Reads an EPUB: a page for each document of its spine, with the title that the table of contents gives it."""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from dataclasses import replace
+from pathlib import Path
+
+from glossator.core.errors import SourceError
+from glossator.ingest.files import check_size
+from glossator.ingest.formats.epub.archive import EpubArchive, open_archive
+from glossator.ingest.formats.epub.package import EpubEntry, EpubPackage, read_package
+from glossator.ingest.formats.html import extract
+from glossator.ingest.parsing.values import ParsedFile, ParsedPage
+
+_VOID_TAGS = frozenset("area base br col embed hr img input link meta source track wbr".split())
+_EMPTY_ELEMENT = re.compile(r"<([a-zA-Z][\w:.-]*)((?:\s[^<>]*?)?)/>")
+_CDATA = re.compile(r"<!\[CDATA\[(.*?)\]\]>", re.DOTALL)
+_DECLARED_ENCODING = re.compile(rb"<\?xml[^>]*?encoding\s*=\s*[\"']([\w.-]{1,40})[\"']")
+_MAX_NAMES = 5
+
+
+def read_epub(path: Path, max_bytes: int) -> ParsedFile:
+    """The pages of a book; one that has no text or cannot be read is named in the notes."""
+    check_size(path, max_bytes)
+    archive = open_archive(path)
+    with archive.file:
+        package = read_package(archive)
+        pages: list[ParsedPage] = []
+        empty: list[str] = []
+        failed: list[str] = []
+        for name in package.documents:
+            try:
+                page = _page(archive, package, name)
+            except SourceError as error:
+                failed.append(str(error))
+                continue
+            if page.page.text.strip():
+                pages.append(page)
+            else:
+                empty.append(posixpath.basename(name))
+    if not pages:
+        raise SourceError(failed[0] if failed else "the EPUB has no text.")
+    notes = [f"the documents without text were left out: {_names(empty)}."] if empty else []
+    return ParsedFile(tuple(pages), package.title, (*notes, *(f"left out: {reason}" for reason in failed)))
+
+
+def _names(names: list[str]) -> str:
+    more = f" and {len(names) - _MAX_NAMES} more" if len(names) > _MAX_NAMES else ""
+    return ", ".join(names[:_MAX_NAMES]) + more
+
+
+def _page(archive: EpubArchive, package: EpubPackage, name: str) -> ParsedPage:
+    if name in package.encrypted:
+        raise SourceError(f"{name} is encrypted (DRM).", "Use a copy of the book without it.")
+    entry = package.contents.get(name, EpubEntry(""))
+    page = extract(_as_html(_decode(archive.read(name), name)))
+    path = posixpath.relpath(name, package.folder or ".")
+    return ParsedPage(
+        replace(page, title=entry.title or page.title), name if path.startswith("..") else path, entry.chapters
+    )
+
+
+def _decode(data: bytes, name: str) -> str:
+    """XML is UTF-8 or UTF-16, unless it declares another encoding."""
+    if data.startswith((b"\xff\xfe", b"\xfe\xff")):
+        encoding = "utf-16"
+    else:
+        declared = _DECLARED_ENCODING.match(data.lstrip(b"\xef\xbb\xbf \r\n"))
+        encoding = declared[1].decode("ascii") if declared else "utf-8-sig"
+    try:
+        text = data.decode("utf-8-sig" if encoding.lower() == "utf-8" else encoding)
+        return text.replace("\x00", "")
+    except (UnicodeError, LookupError):
+        raise SourceError(f"{name} is not {encoding} text.", "Save it as UTF-8.") from None
+
+
+def _as_html(text: str) -> str:
+    """XHTML for an HTML parser, to which an empty element such as `<title/>` has no end."""
+    text = _CDATA.sub(lambda match: match[1].replace("&", "&amp;").replace("<", "&lt;"), text)
+    return _EMPTY_ELEMENT.sub(
+        lambda tag: tag[0] if tag[1].lower() in _VOID_TAGS else f"<{tag[1]}{tag[2]}></{tag[1]}>", text
+    )

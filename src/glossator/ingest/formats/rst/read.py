@@ -1,0 +1,89 @@
+"""Reads a page of reStructuredText, as Sphinx does where the site is one of Sphinx."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+from docutils import nodes
+from docutils.frontend import get_default_settings
+from docutils.parsers.rst import Parser
+from docutils.readers.standalone import Reader
+from docutils.transforms import Transformer
+from docutils.utils import new_document
+
+from glossator.ingest.files import read_text
+from glossator.ingest.formats.html import ExtractedPage, extract
+from glossator.ingest.formats.includes import IncludeReader
+from glossator.ingest.formats.rst.registry import PageScope, sphinx_syntax
+from glossator.ingest.formats.rst.to_html import to_html
+from glossator.ingest.parsing.values import ParseContext
+
+_SETTINGS = {
+    "_disable_config": True,
+    "file_insertion_enabled": False,
+    "raw_enabled": False,
+    "halt_level": 6,
+    "report_level": 5,
+    "warning_stream": "",
+    "doctitle_xform": False,
+    "sectsubtitle_xform": False,
+    "docinfo_xform": False,
+    "auto_id_prefix": "id",
+    "syntax_highlight": "none",
+    "line_length_limit": 1_000_000,
+    "tab_width": 8,
+}
+"""As Sphinx has them, so that anchors agree; no file is read, and no raw HTML."""
+
+_SUBSTITUTIONS = ("version", "release")
+
+
+def read_rst(path: Path, context: ParseContext) -> ExtractedPage:
+    """The page at a path."""
+    includes = IncludeReader(Path(context.root))
+    scope = PageScope(path, Path(context.root), context.references, includes)
+    text = _with_site_text(read_text(path, context.max_bytes), context)
+    with sphinx_syntax(scope):
+        document = _parse(
+            text, path, smart_quotes=context.layout == "sphinx" and context.attributes.get("smartquotes") != "False"
+        )
+    page = extract(f"<main>{to_html(document)}</main>")
+    return replace(page, notes=tuple(filter(None, (*page.notes, includes.note(), *_left_out(document, scope)))))
+
+
+def _with_site_text(text: str, context: ParseContext) -> str:
+    """The text between what the site's configuration puts above and below every page."""
+    if context.layout != "sphinx":
+        return text
+    values = [
+        f".. |{name}| replace:: {context.attributes[name]}" for name in _SUBSTITUTIONS if context.attributes.get(name)
+    ]
+    above, below = context.attributes.get("rst_prolog", ""), context.attributes.get("rst_epilog", "")
+    return "\n\n".join(filter(None, (above, text, below, "\n".join(values))))
+
+
+def _parse(text: str, path: Path, *, smart_quotes: bool) -> nodes.document:
+    settings = get_default_settings(Parser(), Reader())
+    for name, value in {**_SETTINGS, "smart_quotes": smart_quotes}.items():
+        setattr(settings, name, value)
+    document = new_document(str(path), settings)
+    parser = Parser()
+    parser.parse(text, document)
+    transformer = Transformer(document)
+    transformer.populate_from_components((Reader(parser), parser))
+    transformer.apply_transforms()
+    return document
+
+
+def _left_out(document: nodes.document, scope: PageScope) -> Iterator[str]:
+    """What of the page is not in its text."""
+    if count := len(scope.generated):
+        directives = "directive was" if count == 1 else "directives were"
+        yield f"{count} {directives} left out: Sphinx generates their text from code."
+    errors = [node for node in document.findall(nodes.system_message) if node.get("level", 0) >= 3 and len(node) > 1]
+    if count := len(errors):
+        lines = ", ".join(str(node.get("line", "?")) for node in errors[:5])
+        constructs = "construct was" if count == 1 else "constructs were"
+        yield f"{count} {constructs} left out as invalid reStructuredText (line {lines})."

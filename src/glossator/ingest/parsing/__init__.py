@@ -1,0 +1,1 @@
+"""Parsing of untrusted formats in child processes, with limits of time and memory."""

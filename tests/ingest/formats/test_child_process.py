@@ -1,0 +1,64 @@
+"""Files are parsed in child processes: one that crashes, hangs or takes too much memory fails its file only."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from glossator.core.errors import SourceError
+from glossator.ingest.parsing.pool import ParserLimits, ParserPool
+from glossator.ingest.parsing.values import ParseContext
+
+LIMITS = ParserLimits(cpu_seconds=1, memory_bytes=1_000_000_000, result_bytes=100_000)
+FAILURES = {
+    "crash": "reading it ended the parser: it is damaged, or needs more than 1.0 GB. Repair or split the file.",
+    "exit": "reading it ended the parser: it is damaged, or needs more than 1.0 GB. Repair or split the file.",
+    "busy": "reading it took more than 1 seconds. Split the file.",
+    "memory": "reading it needs too much memory. Split the file.",
+    "much": "it has more than 0 MB of text. Split the file.",
+    "bug": "the file cannot be parsed (ZeroDivisionError). Check that it is not damaged.",
+    "nested": "it is nested too deeply. Simplify the file.",
+    "write": "the file cannot be parsed (OSError). Check that it is not damaged.",
+}
+
+
+@pytest.fixture
+def pool(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ParserPool:
+    monkeypatch.setenv("OPENAI_API_KEY", "secret")
+    return ParserPool(ParseContext(str(tmp_path), "plain", 1000), LIMITS, "hostile_parsers:parse")
+
+
+def test_each_failure_costs_one_file_and_says_why(pool: ParserPool, tmp_path: Path) -> None:
+    files = [tmp_path / name for kind in FAILURES for name in (f"{kind}.x", f"{kind}-after.x")]
+    with pool:
+        pool.start(files)
+        for kind, reason in FAILURES.items():
+            with pytest.raises(SourceError) as failure:
+                pool.result(tmp_path / f"{kind}.x")
+            assert str(failure.value) == reason
+            assert pool.result(tmp_path / f"{kind}-after.x").title == f"{kind}-after"
+
+
+def test_a_parser_that_waits_is_ended(tmp_path: Path) -> None:
+    limits = ParserLimits(elapsed_seconds=2)
+    pool = ParserPool(ParseContext(str(tmp_path), "plain", 1000), limits, "hostile_parsers:parse")
+    with pool, pytest.raises(SourceError) as failure:
+        pool.result(tmp_path / "sleep.x")
+    assert str(failure.value) == "reading it took more than 2 seconds. Split the file."
+
+
+def test_a_parser_sees_no_secret_and_prints_nothing_into_its_result(pool: ParserPool, tmp_path: Path) -> None:
+    with pool:
+        variables = pool.result(tmp_path / "environment.x").title.split()
+    assert "PATH" in variables
+    assert "OPENAI_API_KEY" not in variables
+
+
+def test_closing_ends_the_child_processes(pool: ParserPool, tmp_path: Path) -> None:
+    with pool:
+        process = int(pool.result(tmp_path / "process.x").title)
+        os.kill(process, 0)
+    with pytest.raises(ProcessLookupError):
+        os.kill(process, 0)
