@@ -5,13 +5,13 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from importlib.metadata import version
 from types import TracebackType
 from urllib.parse import urljoin
 
 import httpx2
 from tenacity import RetryCallState, Retrying, retry_if_exception_type, stop_after_attempt
 
-from glossator import __version__
 from glossator.core.errors import FetchRefused, SourceUnreachable
 from glossator.core.resilience.retry import Backoff, is_transient_status, parse_retry_after
 from glossator.ingest.fetch.cache import CachedPage, PageCache
@@ -19,7 +19,7 @@ from glossator.ingest.fetch.network import CheckedBackend
 from glossator.ingest.fetch.transport import CheckedTransport
 from glossator.ingest.fetch.urls import host_of, normalized
 
-USER_AGENT = f"glossator/{__version__}"
+USER_AGENT = f"glossator/{version('glossator')}"
 MAX_CONCURRENT_REQUESTS = 4
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _NOT_MODIFIED = 304
