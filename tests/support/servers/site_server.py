@@ -57,62 +57,71 @@ class Site:
         return found
 
 
+class _Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def do_GET(self) -> None:
+        site = self._site
+        with site.lock:
+            site.running += 1
+            site.most_running = max(site.most_running, site.running)
+            site.started.append(time.monotonic())
+        try:
+            self._reply(site.pages.get(self.path, Reply(b"not here", 404)))
+        finally:
+            with site.lock:
+                site.running -= 1
+
+    def _reply(self, page: Reply | Callable[[], Reply]) -> None:
+        site = self._site
+        reply = page() if callable(page) else page
+        has_it = bool(reply.etag) and self.headers.get("If-None-Match") == reply.etag
+        status, body = (304, b"") if has_it else (reply.status, reply.body)
+        with site.lock:
+            site.log.append((self.path, status))
+            site.agents.add(self.headers.get("User-Agent", ""))
+        self.send_response(status)
+        headers = {"Content-Type": reply.content_type, "ETag": reply.etag, **reply.headers}
+        for name, value in headers.items():
+            if value:
+                self.send_header(name, value)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self._send(body, reply.slow_seconds)
+
+    def _send(self, body: bytes, slow_seconds: float) -> None:
+        try:
+            if not slow_seconds:
+                self.wfile.write(body)
+                return
+            for byte in body:
+                self.wfile.write(bytes([byte]))
+                self.wfile.flush()
+                time.sleep(slow_seconds)
+        except OSError:
+            self.close_connection = True  # the client had enough
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Print nothing."""
+
+    @property
+    def _site(self) -> Site:
+        assert isinstance(self.server, _Server)
+        return self.server.site
+
+
+class _Server(ThreadingHTTPServer):
+    site: Site
+
+    def handle_error(self, request: object, client_address: object) -> None:
+        """Print nothing: clients hang up on pages that are too large or too slow."""
+
+
 @contextmanager
 def running_site() -> Iterator[Site]:
     """A site without pages, on a free port of 127.0.0.1."""
-    site = Site()
-
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-
-        def do_GET(self) -> None:
-            with site.lock:
-                site.running += 1
-                site.most_running = max(site.most_running, site.running)
-                site.started.append(time.monotonic())
-            try:
-                self._reply(site.pages.get(self.path, Reply(b"not here", 404)))
-            finally:
-                with site.lock:
-                    site.running -= 1
-
-        def _reply(self, page: Reply | Callable[[], Reply]) -> None:
-            reply = page() if callable(page) else page
-            has_it = bool(reply.etag) and self.headers.get("If-None-Match") == reply.etag
-            status, body = (304, b"") if has_it else (reply.status, reply.body)
-            with site.lock:
-                site.log.append((self.path, status))
-                site.agents.add(self.headers.get("User-Agent", ""))
-            self.send_response(status)
-            headers = {"Content-Type": reply.content_type, "ETag": reply.etag, **reply.headers}
-            for name, value in headers.items():
-                if value:
-                    self.send_header(name, value)
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self._send(body, reply.slow_seconds)
-
-        def _send(self, body: bytes, slow_seconds: float) -> None:
-            try:
-                if not slow_seconds:
-                    self.wfile.write(body)
-                    return
-                for byte in body:
-                    self.wfile.write(bytes([byte]))
-                    self.wfile.flush()
-                    time.sleep(slow_seconds)
-            except OSError:
-                self.close_connection = True  # the client had enough
-
-        def log_message(self, format: str, *args: object) -> None:
-            """Print nothing."""
-
-    class Server(ThreadingHTTPServer):
-        def handle_error(self, request: object, client_address: object) -> None:
-            """Print nothing: clients hang up on pages that are too large or too slow."""
-
-    with Server(("127.0.0.1", 0), Handler) as server:
-        site.url = f"http://127.0.0.1:{server.server_port}"
+    with _Server(("127.0.0.1", 0), _Handler) as server:
+        server.site = site = Site(f"http://127.0.0.1:{server.server_port}")
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
         thread.start()
         try:
