@@ -53,7 +53,7 @@ def cli() -> None:
 )
 @click.option("--name", help="Name of the book; by default, the title of the site.")
 @click.option("--includes", metavar="FOLDER", help="Folder outside the source whose files its pages may include.")
-@click.option("--ref", help='Branch or tag of a git repository; "" for its default branch.')
+@click.option("--ref", help='Branch or tag of a git repository, or "main:docs" for a folder of it.')
 @click.option("--include", multiple=True, metavar="PATTERN", help="Read only files or pages like this; repeatable.")
 @click.option("--exclude", multiple=True, metavar="PATTERN", help="Leave out files or pages like this; repeatable.")
 @click.option(
@@ -79,8 +79,8 @@ def ingest(
 ) -> None:
     """Index folders or files of Markdown, MDX, HTML or text, live sites and git repositories.
 
-    A site is the URL of its first page: all pages below it are read. A repository is a URL that git can clone, with the
-    branch or tag after a #. PATTERN is as in .gitignore, relative to the source; "" means none again.
+    A site is the URL of its first page: all pages below it are read. A repository is a URL that git can clone; #main
+    names a branch or tag. PATTERN is as in .gitignore, relative to the source; "" means none again.
 
     Sources that are not given stay in the index, and options that are not given stay as they were.
     """

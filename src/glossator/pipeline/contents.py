@@ -2,20 +2,30 @@
 
 from __future__ import annotations
 
+import os
+import re
+from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from glossator.core.book.locations import Location, SourceKind
+from glossator.core.book.locations import Location, SourceKind, is_url
 from glossator.core.book.sources import Layout, SourceOptions, clean_name
-from glossator.core.errors import BadInput
+from glossator.core.errors import BadInput, IngestRunning, SourceError
+from glossator.core.files import file_lock
 from glossator.core.ports import Progress
+from glossator.core.types import SkippedFile
 from glossator.ingest.fetch.cache import PageCache, source_folder
+from glossator.ingest.files import is_inside
 from glossator.ingest.filters import FileFilter
-from glossator.ingest.read import SourceContents, read_source
+from glossator.ingest.read import READER_VERSION, SourceContents, read_source
 from glossator.pipeline.sources import merged_options
 from glossator.pipeline.wiring import Engine
 from glossator.store.index.manifest import SourceRecord
+
+if TYPE_CHECKING:
+    from glossator.ingest.fetch.client import FetchPolicy
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,8 +72,16 @@ class SourceReader:
     def _max_bytes(self) -> int:
         return int(self.engine.settings.max_file_mb * 1_000_000)
 
+    def _policy(self, options: SourceOptions) -> FetchPolicy:
+        from glossator.ingest.fetch.client import FetchPolicy
+
+        seconds = self.engine.settings.fetch_minutes * 60
+        return FetchPolicy(bool(options.allow_private), self._max_bytes(), total_seconds=seconds)
+
     def _folder(self, location: Location, options: SourceOptions, _known: SourceRecord | None) -> ReadSource:
-        files = FileFilter(options.include or (), options.exclude or ())
+        from glossator.ingest.git.command import unignored_files
+
+        files = FileFilter(options.include or (), options.exclude or (), unignored_files(Path(location.root)))
         return ReadSource(self._contents(location.path or location.root, options, files), options, Path(location.root))
 
     def _contents(self, folder: str, options: SourceOptions, files: FileFilter) -> SourceContents:
@@ -71,17 +89,56 @@ class SourceReader:
         return read_source(folder, options.base_url, self._max_bytes(), layout, options.includes, files)
 
     def _site(self, location: Location, options: SourceOptions, _known: SourceRecord | None) -> ReadSource:
-        from glossator.ingest.fetch.client import FetchPolicy
         from glossator.ingest.site.read import SiteRequest, read_site
 
         if options.layout or options.includes:
             raise BadInput("A live site has no layout and no included files.", "Leave out --layout and --includes.")
         settings = self.engine.settings
-        policy = FetchPolicy(bool(options.allow_private), self._max_bytes(), total_seconds=settings.fetch_minutes * 60)
+        policy = self._policy(options)
         files = FileFilter(options.include or (), options.exclude or ())
         request = SiteRequest(location.root, options.base_url, policy, settings.max_pages, files)
         cache = PageCache(source_folder(settings.data_dir, "sites", location.root))
         return ReadSource(read_site(request, cache, self.progress), options, None)
 
     def _git(self, location: Location, options: SourceOptions, known: SourceRecord | None) -> ReadSource | None:
-        raise NotImplementedError
+        from glossator.ingest.git.remote import checked_remote
+        from glossator.ingest.git.repository import Repository
+
+        settings = self.engine.settings
+        repository = Repository(source_folder(settings.data_dir, "git", location.root), settings.fetch_minutes * 60)
+        ref, _, below = (options.ref or "").partition(":")
+        with ExitStack() as stack:
+            busy = IngestRunning(f"Another ingest is reading {location.root}.", "Wait until it has finished.")
+            stack.enter_context(file_lock(repository.folder / "lock", busy))
+            commit = repository.fetch(checked_remote(_git_url(location), self._policy(options)), ref)
+            revision = f"{commit}-{READER_VERSION}"
+            if known and known.revision == revision and options == merged_options(SourceOptions(), known):
+                return None
+            skipped = repository.write(commit, self._max_bytes())
+            folder = _folder_of(repository.files, below)
+            files = FileFilter(options.include or (), options.exclude or ())
+            contents = self._contents(str(folder), options, files)
+            self.stack.push(stack.pop_all())  # nobody may change the files while the index is being built
+        return ReadSource(_of_repository(contents, skipped, folder, location.root), options, folder, revision)
+
+
+def _folder_of(files: Path, name: str) -> Path:
+    """A folder of a repository."""
+    folder = files / name.strip("/")
+    if not (folder.is_dir() and is_inside(folder, files)):
+        raise SourceError(f"The repository has no folder {name!r}.", "Check what follows the colon.")
+    return folder
+
+
+def _git_url(location: Location) -> str:
+    return location.root if is_url(location.root) else Path(location.root).as_uri()
+
+
+def _of_repository(contents: SourceContents, skipped: Sequence[SkippedFile], folder: Path, root: str) -> SourceContents:
+    """The contents with names of files as the repository has them; without a title, its name is that of the URL."""
+    inside = f"{folder}{os.sep}"
+    own = tuple(replace(skip, path=skip.path.removeprefix(inside)) for skip in contents.skipped)
+    name = contents.name
+    if name == folder.name:
+        name = clean_name(re.split(r"[/:]", root.rstrip("/"))[-1].removesuffix(".git")) or name
+    return replace(contents, name=name, skipped=(*skipped, *own))

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ssl
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 
 import httpcore2
 import httpx2
@@ -13,13 +15,16 @@ from glossator.ingest.fetch.network import CheckedBackend
 _ERRORS = ((httpcore2.TimeoutException, httpx2.ReadTimeout), (httpcore2.NetworkError, httpx2.NetworkError))
 
 
+@cache
+def _ssl_context() -> ssl.SSLContext:
+    return httpx2.create_ssl_context()
+
+
 class CheckedTransport(httpx2.BaseTransport):
     """Sends requests over connections to checked addresses."""
 
     def __init__(self, backend: CheckedBackend, max_connections: int) -> None:
-        self._pool = httpcore2.ConnectionPool(
-            httpx2.create_ssl_context(), max_connections=max_connections, network_backend=backend
-        )
+        self._pool = httpcore2.ConnectionPool(_ssl_context(), max_connections=max_connections, network_backend=backend)
 
     def handle_request(self, request: httpx2.Request) -> httpx2.Response:
         url = request.url
