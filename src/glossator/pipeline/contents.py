@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class ReadSource:
+class LoadedSource:
     """The contents of a source, the options that it was read with, its folder, and its revision if it has one."""
 
     contents: SourceContents
@@ -46,20 +46,20 @@ class SourceReader:
     stack: ExitStack
     progress: Progress
 
-    def read(self, location: Location, options: SourceOptions, known: SourceRecord | None) -> ReadSource | None:
+    def read(self, location: Location, options: SourceOptions, known: SourceRecord | None) -> LoadedSource | None:
         """Read a source with the options that it had before, where no others are given.
 
         None if it is `known`, and a git repository of which the same revision is indexed with the same options.
         """
         return self._read(location, merged_options(options, known), known)
 
-    def read_again(self, location: Location, options: SourceOptions) -> ReadSource:
+    def read_again(self, location: Location, options: SourceOptions) -> LoadedSource:
         """Read a source with these options, whatever is indexed of it."""
         found = self._read(location, options, None)
         assert found is not None  # noqa: S101 - only a known source is left out
         return found
 
-    def _read(self, location: Location, options: SourceOptions, known: SourceRecord | None) -> ReadSource | None:
+    def _read(self, location: Location, options: SourceOptions, known: SourceRecord | None) -> LoadedSource | None:
         if location.ref is not None and options.ref is None:
             options = replace(options, ref=location.ref)
         read = {SourceKind.FOLDER: self._folder, SourceKind.SITE: self._site, SourceKind.GIT: self._git}
@@ -78,17 +78,19 @@ class SourceReader:
         seconds = self.engine.settings.fetch_minutes * 60
         return FetchPolicy(bool(options.allow_private), self._max_bytes(), total_seconds=seconds)
 
-    def _folder(self, location: Location, options: SourceOptions, _known: SourceRecord | None) -> ReadSource:
+    def _folder(self, location: Location, options: SourceOptions, _known: SourceRecord | None) -> LoadedSource:
         from glossator.ingest.git.command import unignored_files
 
         files = FileFilter(options.include or (), options.exclude or (), unignored_files(Path(location.root)))
-        return ReadSource(self._contents(location.path or location.root, options, files), options, Path(location.root))
+        return LoadedSource(
+            self._contents(location.path or location.root, options, files), options, Path(location.root)
+        )
 
     def _contents(self, folder: str, options: SourceOptions, files: FileFilter) -> SourceContents:
         layout = options.layout or Layout.AUTO
         return read_source(folder, options.base_url, self._max_bytes(), layout, options.includes, files)
 
-    def _site(self, location: Location, options: SourceOptions, _known: SourceRecord | None) -> ReadSource:
+    def _site(self, location: Location, options: SourceOptions, _known: SourceRecord | None) -> LoadedSource:
         from glossator.ingest.site.read import SiteRequest, read_site
 
         if options.layout or options.includes:
@@ -98,9 +100,9 @@ class SourceReader:
         files = FileFilter(options.include or (), options.exclude or ())
         request = SiteRequest(location.root, options.base_url, policy, settings.max_pages, files)
         cache = PageCache(source_folder(settings.data_dir, "sites", location.root))
-        return ReadSource(read_site(request, cache, self.progress), options, None)
+        return LoadedSource(read_site(request, cache, self.progress), options, None)
 
-    def _git(self, location: Location, options: SourceOptions, known: SourceRecord | None) -> ReadSource | None:
+    def _git(self, location: Location, options: SourceOptions, known: SourceRecord | None) -> LoadedSource | None:
         from glossator.ingest.git.remote import checked_remote
         from glossator.ingest.git.repository import Repository
 
@@ -119,7 +121,7 @@ class SourceReader:
             files = FileFilter(options.include or (), options.exclude or ())
             contents = self._contents(str(folder), options, files)
             self.stack.push(stack.pop_all())  # nobody may change the files while the index is being built
-        return ReadSource(_of_repository(contents, skipped, folder, location.root), options, folder, revision)
+        return LoadedSource(_of_repository(contents, skipped, folder, location.root), options, folder, revision)
 
 
 def _folder_of(files: Path, name: str) -> Path:

@@ -19,7 +19,7 @@ from glossator.embed.cache import CACHED_GENERATIONS, EmbeddingCache, embed_with
 from glossator.ingest.changes import IndexedSource, IngestPlan, corpus_hash, plan_ingest
 from glossator.ingest.chunk import CHUNKER_VERSION, chunk_document
 from glossator.ingest.fetch.cache import forget_source
-from glossator.pipeline.contents import ReadSource, SourceReader
+from glossator.pipeline.contents import LoadedSource, SourceReader
 from glossator.pipeline.examples import golden_questions
 from glossator.pipeline.sources import find_source, indexed_sources, merged_options
 from glossator.pipeline.wiring import Engine
@@ -88,7 +88,7 @@ def _is_usable(manifest: Manifest | None, root: str) -> bool:
     return is_current and root in _by_root(manifest.sources if manifest else ())
 
 
-def _summary(source: SourceRecord, read: Mapping[str, ReadSource]) -> SourceSummary:
+def _summary(source: SourceRecord, read: Mapping[str, LoadedSource]) -> SourceSummary:
     reason = read[source.root].contents.reason if source.root in read else f"unchanged since {source.revision[:10]}"
     return replace(source.summary, reason=reason)
 
@@ -127,7 +127,7 @@ def _check_options(sources: Sequence[str], options: SourceOptions) -> None:
 
 
 def _compare(
-    reader: SourceReader, before: Manifest | None, read: Mapping[str, ReadSource], removed: Collection[str]
+    reader: SourceReader, before: Manifest | None, read: Mapping[str, LoadedSource], removed: Collection[str]
 ) -> _Changes:
     """Compare the sources that were read with the index, from which some sources are removed."""
     records = before.sources if before else ()
@@ -148,7 +148,7 @@ def _compare(
     return _Changes(before, plan, records_read, retained, images)
 
 
-def _read_again(reader: SourceReader, source: SourceRecord) -> ReadSource:
+def _read_again(reader: SourceReader, source: SourceRecord) -> LoadedSource:
     try:
         return reader.read_again(Location(source.root), merged_options(SourceOptions(), source))
     except BadInput as error:
@@ -159,7 +159,7 @@ def _read_again(reader: SourceReader, source: SourceRecord) -> ReadSource:
         ) from None
 
 
-def _record(root: str, source: ReadSource, plan: IngestPlan) -> SourceRecord:
+def _record(root: str, source: LoadedSource, plan: IngestPlan) -> SourceRecord:
     contents, options = source.contents, source.options
     return SourceRecord(
         root,

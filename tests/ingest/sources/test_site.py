@@ -21,7 +21,7 @@ from glossator.ingest.read import SourceContents
 from glossator.ingest.site.charset import decode
 from glossator.ingest.site.crawl import MAX_FAILURES
 from glossator.ingest.site.read import SiteRequest, read_site
-from glossator.ingest.site.scope import Scope
+from glossator.ingest.site.scope import SiteScope
 from site_server import Reply, Site, running_site
 
 QUICK = Backoff(first_seconds=0.01, max_seconds=0.05, attempts=2)
@@ -366,8 +366,8 @@ def test_scope_is_the_folder_of_a_url() -> None:
         "https://x.org/guide/index.html": "https://x.org/guide/",
         "https://X.org:443/a/../b/?q#f": "https://x.org/b/",
     }
-    assert {url: Scope.of(url).prefix for url in prefixes} == prefixes
-    scope = Scope.of("https://x.org/guide")
+    assert {url: SiteScope.of(url).prefix for url in prefixes} == prefixes
+    scope = SiteScope.of("https://x.org/guide")
     assert scope.contains("https://x.org/guide")
     assert scope.contains("https://x.org/guide/a")
     assert not any(

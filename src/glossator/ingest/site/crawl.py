@@ -14,7 +14,7 @@ from glossator.ingest.fetch.client import MAX_CONCURRENT_REQUESTS, Fetcher, Resp
 from glossator.ingest.fetch.robots import Robots, read_robots
 from glossator.ingest.filters import FileFilter
 from glossator.ingest.site.content import HTML_TYPES, SitePage, read_page
-from glossator.ingest.site.scope import Scope
+from glossator.ingest.site.scope import SiteScope
 from glossator.ingest.site.sitemap import listed_pages
 
 MAX_DEPTH = 30
@@ -31,7 +31,7 @@ class Crawl:
     fetcher: Fetcher
     cache: PageCache
     robots: Robots
-    scope: Scope
+    scope: SiteScope
     max_pages: int
     filter: FileFilter
     progress: Progress
@@ -162,16 +162,16 @@ def follow(crawl: Crawl, pages: list[SitePage], *, links: bool) -> None:
             return
 
 
-def open_site(fetcher: Fetcher, url: str) -> tuple[Response, Robots, Scope]:
+def open_site(fetcher: Fetcher, url: str) -> tuple[Response, Robots, SiteScope]:
     """The first page of a site; if its URL leads elsewhere, the site is what is there."""
     robots = read_robots(fetcher, url)
     _check_robots(robots, url)
     response = fetcher.get(url)
     if not response.is_success:
         raise FetchRefused(f"{url} has status {response.status}.", "Check the URL.")
-    scope = Scope.of(url)
+    scope = SiteScope.of(url)
     if not scope.contains(response.url):
-        scope = Scope.of(response.url)
+        scope = SiteScope.of(response.url)
         robots = read_robots(fetcher, response.url)
         _check_robots(robots, response.url)
     return response, robots, scope

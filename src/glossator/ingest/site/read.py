@@ -20,7 +20,7 @@ from glossator.ingest.read import SourceContents, moved_to
 from glossator.ingest.references import MAX_LINK_CHARACTERS, relative_address
 from glossator.ingest.site.content import SitePage
 from glossator.ingest.site.crawl import Crawl, crawl_site, open_site
-from glossator.ingest.site.scope import Scope, same_page
+from glossator.ingest.site.scope import SiteScope, same_page
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +91,7 @@ def _own_url(page: SitePage, crawl: Crawl) -> str:
     return canonical if original and original.extracted.text == page.extracted.text else page.url
 
 
-def _document(page: SitePage, scope: Scope, base_url: str, resolve: Resolve) -> Document:
+def _document(page: SitePage, scope: SiteScope, base_url: str, resolve: Resolve) -> Document:
     extracted = page.extracted
     title = extracted.title or scope.route(page.url).strip("/").rpartition("/")[2] or host_of(page.url)
     route = quote(scope.route(page.url), safe="/-._~")
@@ -101,7 +101,7 @@ def _document(page: SitePage, scope: Scope, base_url: str, resolve: Resolve) -> 
     return moved_to(document, address)  # which computes its content hash
 
 
-def _resolver(page: SitePage, scope: Scope, own: dict[str, str]) -> Resolve:
+def _resolver(page: SitePage, scope: SiteScope, own: dict[str, str]) -> Resolve:
     """Links between pages of the site are relative, so that they work on this server as well; images are not shown."""
     here = scope.route(page.url)
 

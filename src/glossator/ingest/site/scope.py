@@ -19,13 +19,13 @@ _SAME_PAGE = re.compile(r"(?:/index)?(?:\.html?)?/*\Z")
 
 
 @dataclass(frozen=True, slots=True)
-class Scope:
+class SiteScope:
     """All pages below a prefix, which ends with a slash."""
 
     prefix: str
 
     @classmethod
-    def of(cls, url: str) -> Scope:
+    def of(cls, url: str) -> SiteScope:
         """The scope of a URL: the folder of a file, or all below the URL."""
         address = urlsplit(normalized(url))._replace(query="").geturl()
         name = address.rpartition("/")[2]
