@@ -81,11 +81,20 @@ class Book:
         name: str | None = None,
         layout: str | None = None,
         includes: str | Path | None = None,
+        ref: str | None = None,
+        include: Sequence[str] | None = None,
+        exclude: Sequence[str] | None = None,
+        allow_private: bool | None = None,
     ) -> IngestReport:
-        """Index folders or files; unchanged text is not embedded again, and options that are not given stay."""
+        """Index folders, files, live sites or git repositories.
+
+        Unchanged text is not embedded again, and options that are not given stay.
+        """
         paths = [str(source) for source in sources]
         chosen = parse_layout(layout) if layout else None
-        options = SourceOptions(base_url, chosen, name, str(includes) if includes else None)
+        folder = str(includes) if includes else None
+        globs = (None if include is None else tuple(include), None if exclude is None else tuple(exclude))
+        options = SourceOptions(base_url, chosen, name, folder, ref, *globs, allow_private)
         return self._run(pipeline.ingest(self.engine, paths, options, only, progress))
 
     @property
@@ -94,7 +103,7 @@ class Book:
         return book_name(self.engine)
 
     def sources(self) -> list[SourceSummary]:
-        """The folders and files in the index."""
+        """The sources in the index."""
         return list(list_sources(self.engine))
 
     def remove_source(self, name_or_path: str | Path) -> IngestReport:

@@ -124,9 +124,9 @@ def test_symlink_loop_is_rejected_as_a_source(data: Path, tmp_path: Path) -> Non
     assert result.failed_with(3, "does not exist", "Give a folder or file")
 
 
-def test_url_is_rejected_as_a_source(data: Path) -> None:
-    result = run("ingest", "https://example.org/book", "--data-dir", data)
-    assert result.failed_with(3, "is a URL, not a path", "Download or build the site")
+def test_url_of_an_unknown_scheme_is_rejected_as_a_source(data: Path) -> None:
+    result = run("ingest", "ftp://example.org/book", "--data-dir", data)
+    assert result.failed_with(3, "ftp://example.org/book cannot be read", "Use http or https for a site")
 
 
 def test_unreadable_file_is_skipped(tmp_path: Path) -> None:

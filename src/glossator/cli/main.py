@@ -25,7 +25,7 @@ from glossator.cli.index import index
 from glossator.cli.keys import keys
 from glossator.cli.records import db, feedback, sessions
 from glossator.cli.sources import sources
-from glossator.core.book.sources import Layout, SourceOptions
+from glossator.core.book.sources import Layout, SourceOptions, patterns
 from glossator.core.errors import GlossatorError, QuestionError
 from glossator.core.settings import load_settings
 from glossator.core.text.characters import dump_json
@@ -54,6 +54,14 @@ def cli() -> None:
 )
 @click.option("--name", help="Name of the book; by default, the title of the site.")
 @click.option("--includes", metavar="FOLDER", help="Folder outside the source whose files its pages may include.")
+@click.option("--ref", help='Branch or tag of a git repository, or "main:docs" for a folder of it.')
+@click.option("--include", multiple=True, metavar="PATTERN", help="Read only files or pages like this; repeatable.")
+@click.option("--exclude", multiple=True, metavar="PATTERN", help="Leave out files or pages like this; repeatable.")
+@click.option(
+    "--allow-private/--no-allow-private",
+    default=None,
+    help="Whether a site or repository may be at an address that is not on the public internet.",
+)
 @click.option("--only", is_flag=True, help="Remove all sources that are not given here.")
 @common_options
 def ingest(
@@ -62,11 +70,19 @@ def ingest(
     layout: str | None,
     name: str | None,
     includes: str | None,
+    ref: str | None,
+    include: tuple[str, ...],
+    exclude: tuple[str, ...],
+    allow_private: bool | None,
     only: bool,
     data_dir: Path | None,
     as_json: bool,
 ) -> None:
-    """Index folders or files: Markdown, MDX, HTML, text, reStructuredText, AsciiDoc, notebooks, EPUB, PDF.
+    """Index folders and files, live sites and git repositories.
+
+    Files may be Markdown, MDX, HTML, text, reStructuredText, AsciiDoc, notebooks, EPUB or PDF. A site is the URL of its
+    first page: all pages below it are read. A repository is a URL that git can clone; #main names a branch or tag.
+    PATTERN is as in .gitignore, relative to the source; "" means none again.
 
     Sources that are not given stay in the index, and options that are not given stay as they were.
     """
@@ -74,7 +90,16 @@ def ingest(
     from glossator.cli import terminal
 
     engine = build_engine(data_dir)
-    options = SourceOptions(base_url, Layout(layout) if layout else None, name, includes)
+    options = SourceOptions(
+        base_url,
+        Layout(layout) if layout else None,
+        name,
+        includes,
+        ref,
+        patterns(include),
+        patterns(exclude),
+        allow_private,
+    )
     with terminal.progress(enabled=not as_json) as progress:
         report = run(engine, pipeline.ingest(engine, sources, options, only, progress))
     print_json(asdict(report)) if as_json else terminal.show_report(report)

@@ -12,7 +12,7 @@ from glossator.cli.common import build_engine, common_options, print_json, run
 
 @click.group()
 def sources() -> None:
-    """List and remove the folders and files in the index."""
+    """List and remove the sources in the index."""
 
 
 @sources.command("list")
@@ -27,7 +27,7 @@ def list_indexed(data_dir: Path | None, as_json: bool) -> None:
 
 
 @sources.command()
-@click.argument("source", metavar="NAME|PATH")
+@click.argument("source", metavar="NAME|PATH|URL")
 @common_options
 def remove(source: str, data_dir: Path | None, as_json: bool) -> None:
     """Remove a source from the index; its files stay as they are, and so do the other sources."""

@@ -85,7 +85,8 @@ def progress(*, enabled: bool) -> Iterator[ProgressCallback]:
 
         def update(stage: str, done: int, total: int) -> None:
             if stage not in tasks:
-                tasks[stage] = bars.add_task(f"{stage} chunks", total=total)
+                noun = "pages" if stage == "fetch" else "chunks"
+                tasks[stage] = bars.add_task(f"{stage} {noun}", total=total)
             bars.update(tasks[stage], completed=done, total=total)  # type: ignore[arg-type]
 
         yield update
@@ -100,6 +101,8 @@ def show_report(report: IngestReport) -> None:
         f" {embeddings.reused} reused; {report.seconds:.1f} s"
     )
     console.print(Text.assemble((f"Generation {report.generation}", "bold"), counts), soft_wrap=True)
+    if report.fetches.fetched or report.fetches.unchanged:
+        console.print(f"{report.fetches.fetched} pages fetched, {report.fetches.unchanged} unchanged on their sites")
     for source in report.sources:
         _show_source(source)
     _show_removed(report.removed_sources)
@@ -128,7 +131,8 @@ def _show_removed(sources: Sequence[SourceSummary]) -> None:
 
 
 def _show_source(source: SourceSummary) -> None:
-    console.print(Text(sanitized(f"{source.name}: {source.layout} layout ({source.reason})")), soft_wrap=True)
+    kind = "live site" if source.layout == "site" else f"{source.layout} layout"
+    console.print(Text(sanitized(f"{source.name}: {kind} ({source.reason})")), soft_wrap=True)
     target = "here, at" if source.address.startswith("/") else "at"
     console.print(
         Text(sanitized(f"    citations open its pages {target} {source.address}"), style="dim"), soft_wrap=True
@@ -155,7 +159,8 @@ def show_sources(sources: Sequence[SourceSummary]) -> None:
         return
     for source in sources:
         pages = f"{source.documents} page{'s' if source.documents != 1 else ''}"
-        place = sanitized(f"  {source.layout} layout, {pages} at {source.address}")
+        kind = "live site" if source.layout == "site" else f"{source.layout} layout"
+        place = sanitized(f"  {kind}, {pages} at {source.address}")
         console.print(Text.assemble((sanitized(source.name), "bold"), place), soft_wrap=True)
         console.print(Text(sanitized(f"    {_place(source)}"), style="dim"), soft_wrap=True)
 

@@ -2,7 +2,9 @@
 
 GlossatorError
 ├── BadInput                      the caller can fix it
-│   ├── SourceError               a path or file cannot be ingested
+│   ├── SourceError               a path, file or URL cannot be ingested
+│   │   ├── FetchRefused          a URL that must not, or cannot usefully, be fetched
+│   │   └── SourceUnreachable     a site or repository does not respond
 │   ├── QuestionError             an empty, oversized or malformed question or selection
 │   ├── ReceiptNotFound           no answer has this receipt id
 │   ├── InvalidSessionId          a malformed session id
@@ -53,9 +55,17 @@ class BadInput(GlossatorError):
 
 
 class SourceError(BadInput):
-    """A path or file cannot be ingested."""
+    """A path, file or URL cannot be ingested."""
 
     exit_code = 3
+
+
+class FetchRefused(SourceError):
+    """A URL that must not, or cannot usefully, be fetched."""
+
+
+class SourceUnreachable(SourceError):
+    """A site or repository does not respond; the index stays as it is."""
 
 
 class QuestionError(BadInput):

@@ -64,6 +64,10 @@ class Settings(BaseSettings):
         "auto", description="`auto` uses the reader model for answers and checks; `off` does without it."
     )
     max_file_mb: float = Field(10.0, gt=0, le=1000, description="Maximum size of a file; larger ones are skipped.")
+    max_pages: int = Field(10_000, ge=1, le=1_000_000, description="Maximum number of pages of a live site.")
+    fetch_minutes: float = Field(
+        60.0, gt=0, le=10_000, description="Time within which a site or repository must be fetched."
+    )
     database_url: SecretStr = _secret("DATABASE_URL", "Postgres database for conversations, and for a shared index.")
     embedder_api_key: SecretStr = Field(SecretStr(""), description="API key for an embedder given by its URL.")
     llm_api_key: SecretStr = Field(SecretStr(""), description="API key for a language model given by its URL.")

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 import numpy as np
 from numpy.typing import NDArray
 
-from glossator.core.book.sources import SourceSummary
+from glossator.core.book.sources import FetchCounts, SourceSummary
 
 Vector = NDArray[np.float32]
 
@@ -253,3 +253,4 @@ class IngestReport:
     sources: tuple[SourceSummary, ...] = ()
     other_sources: tuple[SourceSummary, ...] = ()
     removed_sources: tuple[SourceSummary, ...] = ()
+    fetches: FetchCounts = field(default_factory=FetchCounts)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -12,11 +11,12 @@ from typing import Any
 from urllib.parse import quote
 
 from glossator.core.book.addresses import BOOK_PATH, validate_base_url
-from glossator.core.book.sources import Layout, clean_name
+from glossator.core.book.sources import FetchCounts, Layout, clean_name
 from glossator.core.errors import BadInput, SourceError
 from glossator.core.text.markup import IMAGE, sanitize
 from glossator.core.types import Document, PageNote, SkippedFile
 from glossator.ingest.files import read_text, well_formed
+from glossator.ingest.filters import ALL_FILES, FileFilter
 from glossator.ingest.formats.dialects import MDX, dialect_of
 from glossator.ingest.formats.html import ExtractedPage, extract
 from glossator.ingest.formats.includes import IncludeReader, expand_includes, expand_snippets, mdx_to_markdown
@@ -64,18 +64,25 @@ class SourceContents:
     images: dict[str, Path] = field(default_factory=dict)
     """The files of the images that the documents show, by name."""
     notes: tuple[PageNote, ...] = ()
+    fetches: FetchCounts = field(default_factory=FetchCounts, compare=False)
 
 
 def read_source(
-    source: str, base_url: str | None, max_bytes: int, layout: Layout = Layout.AUTO, includes: str | None = None
+    source: str,
+    base_url: str | None,
+    max_bytes: int,
+    layout: Layout = Layout.AUTO,
+    includes: str | None = None,
+    files: FileFilter = ALL_FILES,
 ) -> SourceContents:
     """Read every page of a folder, or one file; without a base URL, citations lead to the one of its configuration.
 
-    `includes` is a folder outside the source whose files its pages may include.
+    `includes` is a folder outside the source whose files its pages may include; `files` decides which are pages.
     """
     path = _existing_path(source)
     site = plain.file_layout(path) if path.is_file() else find_layout(path, layout)
-    site = replace(site, includes=_included_folder(includes))
+    pages = tuple(page for page in site.pages if files.selects(page.path, path))
+    site = replace(site, includes=_included_folder(includes), pages=pages)
     noted = list(site.skipped)
     base = _site_url(site, noted) if base_url is None else base_url and validate_base_url(base_url)
     documents: list[Document] = []
@@ -129,8 +136,6 @@ def moved_to(document: Document, url: str) -> Document:
 
 
 def _existing_path(source: str) -> Path:
-    if re.match(r"^[a-z]+://", source):
-        raise SourceError(f"{source} is a URL, not a path.", "Download or build the site first, then give its folder.")
     path = Path(source)
     try:
         if path.is_dir() or path.is_file():

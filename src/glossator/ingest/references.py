@@ -100,7 +100,7 @@ class SourceReferences:
             return fragment or None
         target = self._page(page, unquote(parts.path))
         if target is not None:
-            return _relative(page.route, target.route) + fragment
+            return relative_address(page.route, target.route) + fragment
         return urljoin(f"{self.base_url.rstrip('/')}/{quote(page.route.lstrip('/'))}", value) if self.base_url else None
 
     def _page(self, page: SourcePage, path: str) -> SourcePage | None:
@@ -137,7 +137,7 @@ def _route(path: str) -> str:
     return re.sub(r"(?:/index)?(?:\.html?)?/*$", "", path)
 
 
-def _relative(page: str, target: str) -> str:
+def relative_address(page: str, target: str) -> str:
     """The address of a page relative to another page, both as routes."""
     start, end = f"/{page.lstrip('/')}", f"/{target.lstrip('/')}"
     slash = "/" if end.endswith("/") else ""

@@ -5,20 +5,22 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from glossator.core.book.addresses import validate_base_url
+from glossator.core.book.locations import Location, locate
 from glossator.core.book.manifest import FORMAT, Manifest, SourceRecord, timestamp
-from glossator.core.book.sources import Layout, SourceOptions, clean_name
+from glossator.core.book.sources import FetchCounts, SourceOptions, SourceSummary, clean_name
 from glossator.core.errors import BadInput, SourceError
 from glossator.core.ports import GenerationContents, Progress
 from glossator.core.types import EmbeddingCounts, IngestReport, SkippedFile
 from glossator.embed.cache import CACHED_GENERATIONS, EmbeddingCache, embed_with_cache
 from glossator.ingest.changes import IndexedSource, IngestPlan, corpus_hash, plan_ingest
 from glossator.ingest.chunk import CHUNKER_VERSION, chunk_document
-from glossator.ingest.read import SourceContents, read_source
+from glossator.ingest.fetch.cache import forget_source
+from glossator.pipeline.contents import LoadedSource, SourceReader
 from glossator.pipeline.examples import golden_questions
 from glossator.pipeline.sources import find_source, indexed_sources, merged_options
 from glossator.pipeline.wiring import Engine
@@ -26,14 +28,6 @@ from glossator.pipeline.wiring import Engine
 _LOST_INDEX = SkippedFile(
     "The previous index", "it cannot be read, so it was replaced; sources that were not given now are lost."
 )
-
-
-@dataclass(frozen=True, slots=True)
-class _ReadSource:
-    """The contents of a source, and the options that it was read with."""
-
-    contents: SourceContents
-    options: SourceOptions
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,74 +56,91 @@ def build_generation(
     """Index the sources; the current generation serves requests until the new one is complete."""
     started = time.monotonic()
     _check_options(sources, options)
-    known = _by_root(indexed_sources(engine))
-    read = {}
-    for source in sources:
-        root = os.path.realpath(source)
-        read[root] = _read(engine, source, merged_options(options, known.get(root)))
-    with engine.generations.ingest_lock():
+    with ExitStack() as stack:
+        reader = SourceReader(engine, stack, progress)
+        known = _by_root(indexed_sources(engine))
+        locations = {location.root: location for location in map(locate, sources)}
+        found = {root: reader.read(place, options, known.get(root)) for root, place in locations.items()}
+        stack.enter_context(engine.generations.ingest_lock())
         before = engine.generations.latest_manifest()
-        removed = {s.root for s in before.sources if s.root not in read} if before and only else set()
+        missing = [root for root, source in found.items() if source is None and not _is_usable(before, root)]
+        again = {r: reader.read_again(locations[r], merged_options(options, known.get(r))) for r in missing}
+        read = {root: source for root, source in (found | again).items() if source is not None}
+        removed = {s.root for s in before.sources if s.root not in locations} if before and only else set()
         lost = () if before or engine.generations.is_empty() else (_LOST_INDEX,)
-        changes = _compare(engine, before, read, removed)
+        changes = _compare(reader, before, read, removed)
         report = _build(engine, changes, progress)
+        _forget(engine, changes.removed)
     return replace(
         report,
         seconds=round(time.monotonic() - started, 3),
         skipped=(*lost, *report.skipped),
         notes=tuple(note for source in read.values() for note in source.contents.notes),
-        sources=tuple(replace(s.summary, reason=read[s.root].contents.reason) for s in changes.read if s.root in read),
-        other_sources=tuple(s.summary for s in changes.sources if s.root not in read),
+        sources=tuple(_summary(s, read) for s in changes.sources if s.root in locations),
+        other_sources=tuple(s.summary for s in changes.sources if s.root not in locations),
+        fetches=sum((source.contents.fetches for source in read.values()), FetchCounts()),
     )
+
+
+def _is_usable(manifest: Manifest | None, root: str) -> bool:
+    """Whether the documents of a source can be taken from the index; a corrupted one has no hash."""
+    is_current = manifest is not None and bool(manifest.corpus_hash) and manifest.format == FORMAT
+    return is_current and root in _by_root(manifest.sources if manifest else ())
+
+
+def _summary(source: SourceRecord, read: Mapping[str, LoadedSource]) -> SourceSummary:
+    reason = read[source.root].contents.reason if source.root in read else f"unchanged since {source.revision[:10]}"
+    return replace(source.summary, reason=reason)
+
+
+def _forget(engine: Engine, removed: Sequence[SourceRecord]) -> None:
+    for source in removed:
+        forget_source(engine.settings.data_dir, source.root)
 
 
 def remove_and_rebuild(engine: Engine, name_or_path: str, progress: Progress) -> IngestReport:
     """Remove one source from the index; the others stay as they are."""
     started = time.monotonic()
     find_source(indexed_sources(engine), name_or_path)
-    with engine.generations.ingest_lock():
+    with ExitStack() as stack:
+        stack.enter_context(engine.generations.ingest_lock())
         before = engine.generations.latest_manifest()
         source = find_source(before.sources if before else (), name_or_path)
-        changes = _compare(engine, before, {}, {source.root})
+        changes = _compare(SourceReader(engine, stack, progress), before, {}, {source.root})
         if changes.sources:
             report = _build(engine, changes, progress)
         else:
             engine.generations.clear()
             report = IngestReport(0, changes.plan.counts, 0, EmbeddingCounts(), 0.0, removed_sources=(source.summary,))
+        _forget(engine, [source])
     others = tuple(other.summary for other in changes.sources)
     return replace(report, seconds=round(time.monotonic() - started, 3), other_sources=others)
 
 
 def _check_options(sources: Sequence[str], options: SourceOptions) -> None:
     if not sources:
-        raise BadInput("No source is given.", "Name a folder or file.")
+        raise BadInput("No source is given.", "Name a folder, a file or a URL.")
     if options.base_url:
         validate_base_url(options.base_url)
     if options.name and (len(sources) > 1 or not clean_name(options.name)):
         raise BadInput("A name is for one source, and not empty.", "Ingest the sources one by one.")
 
 
-def _read(engine: Engine, source: str, options: SourceOptions) -> _ReadSource:
-    max_bytes = int(engine.settings.max_file_mb * 1_000_000)
-    contents = read_source(source, options.base_url, max_bytes, options.layout or Layout.AUTO, options.includes)
-    return _ReadSource(replace(contents, name=clean_name(options.name or "") or contents.name), options)
-
-
 def _compare(
-    engine: Engine, before: Manifest | None, read: Mapping[str, _ReadSource], removed: Collection[str]
+    reader: SourceReader, before: Manifest | None, read: Mapping[str, LoadedSource], removed: Collection[str]
 ) -> _Changes:
     """Compare the sources that were read with the index, from which some sources are removed."""
     records = before.sources if before else ()
     retained = tuple(s for s in records if s.root not in read and s.root not in removed)
     if before and before.format != FORMAT:
         # Another version made their text and addresses: they are read again.
-        read = {s.root: _read_again(engine, s) for s in retained} | dict(read)
+        read = {s.root: _read_again(reader, s) for s in retained} | dict(read)
         retained = ()
     mounts = {s.root: s.mount for s in records} if before and before.format == FORMAT else {}
     plan = plan_ingest(
         {root: source.contents for root, source in read.items()},
         {s.root: IndexedSource(s.documents, mounts.get(s.root)) for s in records},
-        engine.generations.urls_of(retained),
+        reader.engine.generations.urls_of(retained),
         removed,
     )
     images = {name: path for source in read.values() for name, path in source.contents.images.items()}
@@ -137,9 +148,9 @@ def _compare(
     return _Changes(before, plan, records_read, retained, images)
 
 
-def _read_again(engine: Engine, source: SourceRecord) -> _ReadSource:
+def _read_again(reader: SourceReader, source: SourceRecord) -> LoadedSource:
     try:
-        return _read(engine, source.root, merged_options(SourceOptions(), source))
+        return reader.read_again(Location(source.root), merged_options(SourceOptions(), source))
     except BadInput as error:
         raise SourceError(
             f"The index was built by another version of Glossator, and one of its sources cannot be read again:"
@@ -148,7 +159,7 @@ def _read_again(engine: Engine, source: SourceRecord) -> _ReadSource:
         ) from None
 
 
-def _record(root: str, source: _ReadSource, plan: IngestPlan) -> SourceRecord:
+def _record(root: str, source: LoadedSource, plan: IngestPlan) -> SourceRecord:
     contents, options = source.contents, source.options
     return SourceRecord(
         root,
@@ -159,8 +170,13 @@ def _record(root: str, source: _ReadSource, plan: IngestPlan) -> SourceRecord:
         plan.mounts[root],
         options.layout,
         options.name,
-        golden_questions(Path(root)),
+        golden_questions(source.folder) if source.folder else (),
         options.includes and os.path.realpath(options.includes),
+        options.ref,
+        options.include,
+        options.exclude,
+        options.allow_private,
+        source.revision,
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 
+from glossator.core.book.locations import is_url
 from glossator.core.book.manifest import SourceRecord
 from glossator.core.book.sources import Layout, SourceOptions, SourceSummary
 from glossator.core.errors import BadInput, IndexCorrupted, IndexUnavailable
@@ -45,12 +46,16 @@ def merged_options(options: SourceOptions, known: SourceRecord | None) -> Source
         options.layout or layout,
         known.chosen_name if options.name is None else options.name,
         known.includes if options.includes is None else options.includes,
+        known.ref if options.ref is None else options.ref,
+        known.include if options.include is None else options.include,
+        known.exclude if options.exclude is None else options.exclude,
+        known.allow_private if options.allow_private is None else options.allow_private,
     )
 
 
 def find_source(sources: Sequence[SourceRecord], name_or_path: str) -> SourceRecord:
     """The source with this path or name; a name that several sources have is refused."""
-    path = os.path.realpath(name_or_path)
+    path = name_or_path if is_url(name_or_path) else os.path.realpath(name_or_path)
     matches = [s for s in sources if s.root in (path, name_or_path)] or [
         s for s in sources if s.summary.name == name_or_path
     ]

@@ -52,7 +52,7 @@ def local_path(url: str, mounts: Iterable[Mount]) -> str:
 
     The URL of a page that is published nowhere else is a path already.
     """
-    matches = [mount for mount in mounts if mount.base_url and url.startswith(f"{mount.base_url}/")]
+    matches = [mount for mount in mounts if mount.base_url and f"{url}/".startswith(f"{mount.base_url}/")]
     if not matches:
         return url
     nearest = max(matches, key=lambda mount: len(mount.base_url))

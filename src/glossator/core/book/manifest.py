@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from glossator.core.book.addresses import DEFAULT_MOUNT, Mount
+from glossator.core.book.locations import is_url
 from glossator.core.book.sources import SourceSummary
 
 FORMAT = 2
@@ -15,10 +16,10 @@ FORMAT = 2
 
 @dataclass(frozen=True, slots=True)
 class SourceRecord:
-    """One ingested source: its folder or file, how it was read, and its documents' hashes.
+    """One ingested source: its path or URL, how it was read, and its documents' hashes.
 
-    `base_url`, `chosen_layout`, `chosen_name` and `includes` are as the user gave them, for the next ingest; None: not
-    given.
+    `base_url`, `chosen_layout`, `chosen_name`, and all from `includes` to `allow_private` are as the user gave them,
+    for the next ingest; None: not given. `revision` identifies what was read of a git repository.
     """
 
     root: str
@@ -32,6 +33,11 @@ class SourceRecord:
     questions: tuple[str, ...] = ()
     """Questions that it answers, from its own golden file."""
     includes: str | None = None
+    ref: str | None = None
+    include: tuple[str, ...] | None = None
+    exclude: tuple[str, ...] | None = None
+    allow_private: bool | None = None
+    revision: str = ""
 
     @property
     def summary(self) -> SourceSummary:
@@ -42,7 +48,7 @@ class SourceRecord:
             self.layout,
             self.mount.base_url or self.base_url or self.mount.path,
             len(self.documents),
-            os.path.exists(self.root),  # noqa: PTH110 - false also where nothing may be looked up
+            is_url(self.root) or os.path.exists(self.root),  # noqa: PTH110 - false also where nothing may be looked up
         )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -28,16 +29,33 @@ class SourceOptions:
     """What a user may say about a source; None leaves it as it was, or as the source's own files say.
 
     An empty base URL means that the pages are published nowhere else: citations open them on this server.
-    `includes` is a folder outside the source whose files its pages may include.
+    `includes` is a folder outside the source whose files its pages may include. `ref` is the branch or tag of a git
+    repository, `include` and `exclude` are patterns of file names, and `allow_private` lets a source be fetched from
+    addresses that are not on the public internet.
     """
 
     base_url: str | None = None
     layout: Layout | None = None
     name: str | None = None
     includes: str | None = None
+    ref: str | None = None
+    include: tuple[str, ...] | None = None
+    exclude: tuple[str, ...] | None = None
+    allow_private: bool | None = None
 
 
 DEFAULT_OPTIONS = SourceOptions()
+
+
+@dataclass(frozen=True, slots=True)
+class FetchCounts:
+    """Pages of live sites: fetched, and unchanged since they were fetched before."""
+
+    fetched: int = 0
+    unchanged: int = 0
+
+    def __add__(self, other: FetchCounts) -> FetchCounts:
+        return FetchCounts(self.fetched + other.fetched, self.unchanged + other.unchanged)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +80,11 @@ def parse_layout(name: str) -> Layout:
         return Layout(name)
     except ValueError:
         raise BadInput(f"Unknown layout {name!r}.", f"Use {', '.join(Layout)}.") from None
+
+
+def patterns(given: Sequence[str] | None) -> tuple[str, ...] | None:
+    """Patterns as options have them: none given leaves them as they were, and an empty one means none at all."""
+    return tuple(pattern for pattern in given if pattern) if given else None
 
 
 def clean_name(name: str) -> str:

@@ -76,7 +76,16 @@ class ExtractedPage:
 def extract(html: str) -> ExtractedPage:
     """Read the main content of a page."""
     notes: list[str] = []
-    tree = LexborHTMLParser(_drop_excess_tags(html, notes))
+    return extract_parsed(parse_page(html, notes), notes)
+
+
+def parse_page(html: str, notes: list[str]) -> LexborHTMLParser:
+    """Parse a page, without what is nested too deep or too much."""
+    return LexborHTMLParser(_drop_excess_tags(html, notes))
+
+
+def extract_parsed(tree: LexborHTMLParser, notes: list[str]) -> ExtractedPage:
+    """Read the main content of a parsed page, which is changed by it."""
     if tree.css_first("script[type^='math/tex']") is not None:  # the formulas are in the page twice
         _remove(tree, _RENDERED_MATH)
     root = next((found[0] for selector in _MAIN_SELECTORS if len(found := tree.css(selector)) == 1), None)

@@ -1,0 +1,1 @@
+"""Fetches URLs: the only place of an ingest that opens a connection."""
