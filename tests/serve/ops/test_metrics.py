@@ -29,6 +29,7 @@ from operations import (
     ingest,
     open_server,
     read_metrics,
+    replace_records_by_a_folder,
     total,
 )
 
@@ -101,6 +102,17 @@ async def test_answers_and_abstentions_are_counted_in_every_format(client: httpx
         await client.post("/chat", json={"query": QUESTION})
         await client.post("/v1/chat/completions", json=whole)
         await client.post("/v1/chat/completions", json=whole | {"stream": True})
+
+
+async def test_answers_that_cannot_be_stored_are_counted(private_data: Path) -> None:
+    async with open_server(private_data) as (client, _):
+        async with changes_by(client, "unstored_answers_total", 0):
+            await ask(client, QUESTION)
+    replace_records_by_a_folder(private_data)
+    async with open_server(private_data) as (client, _):
+        async with changes_by(client, "unstored_answers_total", 2):
+            await ask(client, QUESTION)
+            await client.post("/chat", json={"query": QUESTION})
 
 
 async def test_tokens_and_verdicts_are_counted(

@@ -45,6 +45,9 @@ class Metrics:
         )
         self.answers = Counter("glossator_answers", "Answers by mode.", ("mode",), registry=registry)
         self.abstentions = Counter("glossator_abstentions", "Questions without an answer.", registry=registry)
+        self.unstored = Counter(
+            "glossator_unstored_answers", "Answers without a receipt: the database was down.", registry=registry
+        )
         self.verdicts = Counter("glossator_verdicts", "Checked sentences by verdict.", ("status",), registry=registry)
         self.feedback = Counter("glossator_feedback", "Feedback by rating.", ("rating",), registry=registry)
         self.cache = Counter("glossator_cache", "Answer cache lookups by result.", ("found",), registry=registry)
@@ -83,6 +86,8 @@ class Metrics:
         self.answers.labels(answer.mode).inc()
         if answer.abstained:
             self.abstentions.inc()
+        if not answer.receipt_id:
+            self.unstored.inc()
         for sentence in answer.sentences:
             if sentence.verdict:
                 self.verdicts.labels(sentence.verdict.status).inc()
