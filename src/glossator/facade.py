@@ -80,7 +80,7 @@ class Book:
         progress: Progress = no_progress,
         name: str | None = None,
         layout: str | None = None,
-        includes: str | Path | None = None,
+        snippets: str | Path | None = None,
         ref: str | None = None,
         include: Sequence[str] | None = None,
         exclude: Sequence[str] | None = None,
@@ -92,7 +92,7 @@ class Book:
         """
         paths = [str(source) for source in sources]
         chosen = parse_layout(layout) if layout else None
-        folder = str(includes) if includes else None
+        folder = str(snippets) if snippets else None
         globs = (None if include is None else tuple(include), None if exclude is None else tuple(exclude))
         options = SourceOptions(base_url, chosen, name, folder, ref, *globs, allow_private)
         return self._run(pipeline.ingest(self.engine, paths, options, only, progress))

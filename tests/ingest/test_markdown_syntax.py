@@ -202,7 +202,7 @@ def write_site_with_code_elsewhere(folder: Path) -> Path:
 
 def test_snippets_are_included_from_the_folder_that_the_user_names(tmp_path: Path) -> None:
     site = write_site_with_code_elsewhere(tmp_path)
-    contents = read_source(str(site), "", LIMIT, includes=str(tmp_path / "code"))
+    contents = read_source(str(site), "", LIMIT, snippets=str(tmp_path / "code"))
     assert contents.documents[0].text == "Text.\n\n```py\napp = App()\n```"
     (note,) = contents.notes
     assert ".env" in note.note and "secret.txt" in note.note
@@ -211,13 +211,13 @@ def test_snippets_are_included_from_the_folder_that_the_user_names(tmp_path: Pat
 def test_a_missing_folder_of_included_files_is_an_error(tmp_path: Path) -> None:
     site = write_site_with_code_elsewhere(tmp_path)
     with pytest.raises(SourceError, match="is not a folder"):
-        read_source(str(site), "", LIMIT, includes=str(tmp_path / "missing"))
+        read_source(str(site), "", LIMIT, snippets=str(tmp_path / "missing"))
 
 
 def test_the_folder_of_included_files_is_remembered_for_the_next_ingest(tmp_path: Path) -> None:
     site = write_site_with_code_elsewhere(tmp_path)
     book = glossator.open(tmp_path / "data")
-    assert book.ingest(site, base_url="", includes=tmp_path / "code").documents.added == 1
+    assert book.ingest(site, base_url="", snippets=tmp_path / "code").documents.added == 1
     again = book.ingest(site)
     book.close()
     assert (again.documents.unchanged, again.embeddings.made) == (1, 0)

@@ -53,7 +53,7 @@ def cli() -> None:
     help="How files become pages; by default, the files decide.",
 )
 @click.option("--name", help="Name of the book; by default, the title of the site.")
-@click.option("--includes", metavar="FOLDER", help="Folder outside the source whose files its pages may include.")
+@click.option("--snippets", metavar="FOLDER", help="Folder outside the source whose files its pages may include.")
 @click.option("--ref", help='Branch or tag of a git repository, or "main:docs" for a folder of it.')
 @click.option("--include", multiple=True, metavar="PATTERN", help="Read only files or pages like this; repeatable.")
 @click.option("--exclude", multiple=True, metavar="PATTERN", help="Leave out files or pages like this; repeatable.")
@@ -69,7 +69,7 @@ def ingest(
     base_url: str | None,
     layout: str | None,
     name: str | None,
-    includes: str | None,
+    snippets: str | None,
     ref: str | None,
     include: tuple[str, ...],
     exclude: tuple[str, ...],
@@ -94,7 +94,7 @@ def ingest(
         base_url,
         Layout(layout) if layout else None,
         name,
-        includes,
+        snippets,
         ref,
         patterns(include),
         patterns(exclude),

@@ -72,17 +72,17 @@ def read_source(
     base_url: str | None,
     max_bytes: int,
     layout: Layout = Layout.AUTO,
-    includes: str | None = None,
+    snippets: str | None = None,
     files: FileFilter = ALL_FILES,
 ) -> SourceContents:
     """Read every page of a folder, or one file; without a base URL, citations lead to the one of its configuration.
 
-    `includes` is a folder outside the source whose files its pages may include; `files` decides which are pages.
+    `snippets` is a folder outside the source whose files its pages may include; `files` decides which are pages.
     """
     path = _existing_path(source)
     site = plain.file_layout(path) if path.is_file() else find_layout(path, layout)
     pages = tuple(page for page in site.pages if files.selects(page.path, path))
-    site = replace(site, includes=_included_folder(includes), pages=pages)
+    site = replace(site, snippets=_included_folder(snippets), pages=pages)
     noted = list(site.skipped)
     base = _site_url(site, noted) if base_url is None else base_url and validate_base_url(base_url)
     documents: list[Document] = []
@@ -148,7 +148,7 @@ def _existing_path(source: str) -> Path:
 def _included_folder(name: str | None) -> Path | None:
     folder = Path(name) if name else None
     if folder is not None and not os.path.isdir(folder):  # noqa: PTH112 - false also for a name that is too long
-        raise SourceError(f"{name} is not a folder.", "Give --includes the folder of the files that pages include.")
+        raise SourceError(f"{name} is not a folder.", "Give --snippets the folder of the files that pages include.")
     return folder
 
 
@@ -236,7 +236,7 @@ def _extract(text: str, page: SourcePage, layout: SiteLayout) -> ExtractedPage:
     if suffix not in MARKDOWN_SUFFIXES:
         return read_plain_text(text)
     front, body = split_front_matter(text)
-    includes = IncludeReader(layout.root, layout.includes)
+    includes = IncludeReader(layout.root, layout.snippets)
     notes: list[str] = []
     if layout.name == "sphinx":
         html = to_html(myst_to_markdown(body, layout.references), dialect_of(layout.name), notes)

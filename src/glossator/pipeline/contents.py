@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from glossator.core.book.locations import Location, SourceKind, is_url
+from glossator.core.book.manifest import SourceRecord
 from glossator.core.book.sources import Layout, SourceOptions, clean_name
 from glossator.core.errors import BadInput, IngestRunning, SourceError
 from glossator.core.files import file_lock
@@ -22,7 +23,6 @@ from glossator.ingest.filters import FileFilter
 from glossator.ingest.read import READER_VERSION, SourceContents, read_source
 from glossator.pipeline.sources import merged_options
 from glossator.pipeline.wiring import Engine
-from glossator.store.index.manifest import SourceRecord
 
 if TYPE_CHECKING:
     from glossator.ingest.fetch.client import FetchPolicy
@@ -88,13 +88,13 @@ class SourceReader:
 
     def _contents(self, folder: str, options: SourceOptions, files: FileFilter) -> SourceContents:
         layout = options.layout or Layout.AUTO
-        return read_source(folder, options.base_url, self._max_bytes(), layout, options.includes, files)
+        return read_source(folder, options.base_url, self._max_bytes(), layout, options.snippets, files)
 
     def _site(self, location: Location, options: SourceOptions, _known: SourceRecord | None) -> LoadedSource:
         from glossator.ingest.site.read import SiteRequest, read_site
 
-        if options.layout or options.includes:
-            raise BadInput("A live site has no layout and no included files.", "Leave out --layout and --includes.")
+        if options.layout or options.snippets:
+            raise BadInput("A live site has no layout and no included files.", "Leave out --layout and --snippets.")
         settings = self.engine.settings
         policy = self._policy(options)
         files = FileFilter(options.include or (), options.exclude or ())

@@ -171,7 +171,7 @@ def _record(root: str, source: LoadedSource, plan: IngestPlan) -> SourceRecord:
         options.layout,
         options.name,
         golden_questions(source.folder) if source.folder else (),
-        options.includes and os.path.realpath(options.includes),
+        options.snippets and os.path.realpath(options.snippets),
         options.ref,
         options.include,
         options.exclude,

@@ -45,7 +45,7 @@ def merged_options(options: SourceOptions, known: SourceRecord | None) -> Source
         known.base_url if options.base_url is None else options.base_url,
         options.layout or layout,
         known.chosen_name if options.name is None else options.name,
-        known.includes if options.includes is None else options.includes,
+        known.snippets if options.snippets is None else options.snippets,
         known.ref if options.ref is None else options.ref,
         known.include if options.include is None else options.include,
         known.exclude if options.exclude is None else options.exclude,

@@ -18,7 +18,7 @@ FORMAT = 2
 class SourceRecord:
     """One ingested source: its path or URL, how it was read, and its documents' hashes.
 
-    `base_url`, `chosen_layout`, `chosen_name`, and all from `includes` to `allow_private` are as the user gave them,
+    `base_url`, `chosen_layout`, `chosen_name`, and all from `snippets` to `allow_private` are as the user gave them,
     for the next ingest; None: not given. `revision` identifies what was read of a git repository.
     """
 
@@ -32,7 +32,7 @@ class SourceRecord:
     chosen_name: str | None = None
     questions: tuple[str, ...] = ()
     """Questions that it answers, from its own golden file."""
-    includes: str | None = None
+    snippets: str | None = None
     ref: str | None = None
     include: tuple[str, ...] | None = None
     exclude: tuple[str, ...] | None = None

@@ -29,7 +29,7 @@ class SourceOptions:
     """What a user may say about a source; None leaves it as it was, or as the source's own files say.
 
     An empty base URL means that the pages are published nowhere else: citations open them on this server.
-    `includes` is a folder outside the source whose files its pages may include. `ref` is the branch or tag of a git
+    `snippets` is a folder outside the source whose files its pages may include. `ref` is the branch or tag of a git
     repository, `include` and `exclude` are patterns of file names, and `allow_private` lets a source be fetched from
     addresses that are not on the public internet.
     """
@@ -37,7 +37,7 @@ class SourceOptions:
     base_url: str | None = None
     layout: Layout | None = None
     name: str | None = None
-    includes: str | None = None
+    snippets: str | None = None
     ref: str | None = None
     include: tuple[str, ...] | None = None
     exclude: tuple[str, ...] | None = None

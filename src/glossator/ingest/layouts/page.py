@@ -43,7 +43,7 @@ class SourcePage:
 
 @dataclass(frozen=True, slots=True)
 class SiteLayout:
-    """The pages of a folder as its site generator defines them; pages may include files below `root` and `includes`.
+    """The pages of a folder as its site generator defines them; pages may include files below `root` and `snippets`.
 
     `reason` says why this layout was taken, `title` is that of the site, `mdx` tells whether files named .md are MDX,
     and `extensions` are the Markdown extensions and plugins of the site. `references` has the title and the target of
@@ -59,7 +59,7 @@ class SiteLayout:
     mdx: bool = False
     extensions: frozenset[str] = frozenset()
     skipped: tuple[SkippedFile, ...] = ()
-    includes: Path | None = None
+    snippets: Path | None = None
     references: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     attributes: Mapping[str, str] = field(default_factory=dict)
 
