@@ -120,9 +120,8 @@ def compare_answers(sources: dict[str, Path]) -> None:
                 print(f"    {name} lacks {expected!r}: {answer.text[:200]!r}")
             elif name != "html":
                 print(f"    {name}: {link[:100]}")
-    print(
-        f"answers that begin with the same words in all formats: {agreed} of {len(QUESTIONS)} ({_verdict(agreed == len(QUESTIONS))})"
-    )
+    total = len(QUESTIONS)
+    print(f"answers that begin with the same words in all formats: {agreed} of {total} ({_verdict(agreed == total)})")
     for name, count in right.items():
         print(f"{name}: {count} of {len(QUESTIONS)} answers have the expected words")
 
