@@ -31,6 +31,7 @@ QUESTIONS = (
     ("Which implementation of OpenPGP is Debian's baseline standard?", "GNU Privacy Guard"),
 )
 """Each with words that its answer must have."""
+COMPARED_LETTERS = 40
 MIN_MEGABYTES_PER_SECOND, MIN_PAGES_PER_SECOND = 5.0, 100.0
 
 
@@ -110,7 +111,7 @@ def compare_answers(sources: dict[str, Path]) -> None:
         answers = {name: book.ask(question) for name, book in books.items()}
         found = {name: expected.lower() in answer.text.lower() for name, answer in answers.items()}
         right |= {name: right[name] + held for name, held in found.items()}
-        is_same = len({_first_quote(answer) for answer in answers.values()}) == 1
+        is_same = len({_first_words(answer) for answer in answers.values()}) == 1
         agreed += is_same
         print(f"  {'same' if is_same else 'DIFFERENT'}: {question}")
         for name, answer in answers.items():
@@ -119,14 +120,15 @@ def compare_answers(sources: dict[str, Path]) -> None:
                 print(f"    {name} lacks {expected!r}: {answer.text[:200]!r}")
             elif name != "html":
                 print(f"    {name}: {link[:100]}")
-    print(f"same first quote in all formats: {agreed} of {len(QUESTIONS)} ({_verdict(agreed == len(QUESTIONS))})")
+    total = len(QUESTIONS)
+    print(f"answers that begin with the same words in all formats: {agreed} of {total} ({_verdict(agreed == total)})")
     for name, count in right.items():
         print(f"{name}: {count} of {len(QUESTIONS)} answers have the expected words")
 
 
-def _first_quote(answer: glossator.Answer) -> str:
-    """The letters of the first quote: formats differ in signs, such as marks of footnotes."""
-    return re.sub(r"\W+", "", answer.citations[0].quote.lower()) if answer.citations else ""
+def _first_words(answer: glossator.Answer) -> str:
+    """The first letters of the first quote: further on, an EPUB has the addresses of links, and footnotes differ."""
+    return re.sub(r"\W+", "", answer.citations[0].quote.lower())[:COMPARED_LETTERS] if answer.citations else ""
 
 
 def _verdict(holds: bool) -> str:

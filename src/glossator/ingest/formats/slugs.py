@@ -31,12 +31,16 @@ def notebook_slug(text: str, seen: dict[str, int]) -> str:
     return _unique(text.strip().replace(" ", "-"), seen)
 
 
+def docutils_id(text: str) -> str:
+    """The id that docutils makes of a name; empty if the name has no letters of ASCII."""
+    ascii_text = unicodedata.normalize("NFKD", text.lower()).encode("ascii", "ignore").decode()
+    return re.sub(r"^[-0-9]+|-+$", "", re.sub(r"[^a-z0-9]+", "-", ascii_text))
+
+
 def docutils_slug(text: str, seen: dict[str, int]) -> str:
     """Sphinx, also for Markdown: letters and digits of ASCII; duplicates and other scripts are numbered."""
-    ascii_text = unicodedata.normalize("NFKD", text.lower()).encode("ascii", "ignore").decode()
-    base = re.sub(r"^[-0-9]+|-+$", "", re.sub(r"[^a-z0-9]+", "-", ascii_text))
     number = 1
-    candidate = base or "id1"
+    candidate = docutils_id(text) or "id1"
     while candidate in seen:
         candidate = f"id{number}"
         number += 1

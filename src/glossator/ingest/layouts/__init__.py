@@ -10,11 +10,11 @@ from glossator.ingest.layouts import antora, docusaurus, mdbook, mkdocs, plain, 
 from glossator.ingest.layouts.page import SiteGenerator, SiteLayout, find_configs
 
 _GENERATORS: dict[Layout, SiteGenerator] = {
-    Layout.ANTORA: antora,
     Layout.DOCUSAURUS: docusaurus,
     Layout.MDBOOK: mdbook,
     Layout.MKDOCS: mkdocs,
     Layout.SPHINX: sphinx,
+    Layout.ANTORA: antora,
 }
 _MISSING = {
     Layout.ANTORA: "modules with pages, which an Antora component has",

@@ -12,11 +12,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from docutils.nodes import make_id
-
 from glossator.core.types import SkippedFile
 from glossator.ingest.files import is_inside, peek
 from glossator.ingest.formats.rst.outline import TocEntry, first_title, labels, toc_entries
+from glossator.ingest.formats.slugs import docutils_id
 from glossator.ingest.layouts.page import SiteConfig, SiteLayout, SourcePage, find_files, relative_id
 
 CONFIG_FILES: tuple[str, ...] = ("conf.py",)
@@ -203,5 +202,5 @@ def _references(pages: _Pages) -> dict[str, tuple[str, str]]:
         file = relative_id(pages.paths[name], pages.root)
         found[f"doc:{name}"] = (pages.title(name) or name, file)
         for label, title in labels(text) if file.endswith(".rst") else ():
-            found.setdefault(f"ref:{label}", (title or label, f"{file}#{make_id(label)}"))
+            found.setdefault(f"ref:{label}", (title or label, f"{file}#{docutils_id(label)}"))
     return found
