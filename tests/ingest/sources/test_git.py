@@ -272,6 +272,7 @@ def test_files_become_folders_and_large_files_are_skipped(repo: Repo, folder: Pa
     repo.commit({"a/b": "now a folder", "drafts": "now a file"})
     assert written() == ([".gitignore", "a/b", "drafts", "tides.md"], [])
     (repository.folder / "listing.json").unlink()  # as after a crash
+    (repository.folder / "objects.git" / "shallow.lock").touch()
     (repository.files / "tides.md").write_text("half")
     assert written()[0] == [".gitignore", "a/b", "drafts", "tides.md"]
     assert (repository.files / "tides.md").read_text("utf-8") == TIDES
@@ -337,6 +338,13 @@ LOCATIONS = {
 def test_kind_of_a_source_is_told_by_its_form(source: str, kind: SourceKind) -> None:
     location = locate(source)
     assert location.kind(location.ref) is kind
+
+
+@pytest.mark.parametrize("url", ["https://me:secret@x.org/a.git", "https://me@x.org/a.git", "ssh://me:secret@x.org/a"])
+def test_password_in_a_url_is_refused_and_not_repeated(url: str) -> None:
+    with pytest.raises(SourceError, match="contains a user name or password") as caught:
+        locate(url)
+    assert "secret" not in str(caught.value)
 
 
 def test_branch_makes_any_url_a_repository() -> None:

@@ -222,13 +222,13 @@ def test_url_that_redirects_elsewhere_names_what_is_there(site: Site, read: Any)
 
 def test_copies_of_a_page_are_read_once_at_the_canonical_address(site: Site, read: Any) -> None:
     canonical = '<link rel="canonical" href="/guide/page/">'
-    site.page("/guide/", html("Guide", "page/index.html", "page/print.html", "./index.html"))
-    site.page("/guide/index.html", html("Guide", "page/index.html", "page/print.html", "./index.html"))
+    site.page("/guide/", html("Guide", "page/index.html", "page/other.html", "./index.html"))
+    site.page("/guide/index.html", html("Guide", "page/index.html", "page/other.html", "./index.html"))
     for path in ("/guide/page/index.html", "/guide/page/"):
         site.page(path, html("Page", head=canonical))
-    site.page("/guide/page/print.html", html("Printed", head=canonical))  # says so, but has another text
+    site.page("/guide/page/other.html", html("Printed", head=canonical))  # says so, but has another text
     contents = read()
-    assert paths(contents, site) == ["/guide/", "/guide/page/print.html", "/guide/page/"]
+    assert paths(contents, site) == ["/guide/", "/guide/page/other.html", "/guide/page/"]
     assert reasons(contents, site) == {
         "/guide/index.html": f"it is a copy of {site.url}/guide/.",
         "/guide/page/index.html": f"it is a copy of {site.url}/guide/page/.",
@@ -305,6 +305,8 @@ def test_site_that_stops_responding_is_an_error(site: Site, read: Any) -> None:
 def test_first_page_must_exist_and_have_text(site: Site, read: Any) -> None:
     with pytest.raises(FetchRefused, match="status 404"):
         read("/nowhere/")
+    with pytest.raises(FetchRefused, match="has a query"):
+        read("/guide/?a=b")
     site.page("/blank/", "<html></html>")
     with pytest.raises(SourceError, match="no readable pages"):
         read("/blank/")
@@ -373,4 +375,7 @@ def test_scope_is_the_folder_of_a_url() -> None:
     assert not any(
         map(scope.contains, ("https://x.org/guidebook", "https://x.org.evil/guide/", "http://x.org/guide/a"))
     )
+    others = ("search.html", "genindex", "genindex.html", "py-modindex/", "file.pdf", "a/style.css", "page?x=1")
+    assert not any(scope.may_be_page(f"https://x.org/guide/{name}") for name in others)
+    assert all(scope.may_be_page(f"https://x.org/guide/{name}") for name in ("search/", "a.html", "v1.2", ""))
     assert list(scope.folders()) == ["https://x.org/guide/", "https://x.org/"]

@@ -12,6 +12,7 @@ from glossator.core.errors import SourceError
 _URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://")
 _HELPER = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*::")
 _SCP = re.compile(r"[\w.-]+@[\w.-]+:(?!//)[^\s]+")
+_USER = re.compile(r"([^/@#?]*)@")
 _GIT_SCHEMES = frozenset({"ssh", "file", "git+https", "git+http", "git+ssh", "git+file"})
 _FORGE = re.compile(r"https?://(?:www\.)?(?:github\.com|gitlab\.com|codeberg\.org|bitbucket\.org)/[^/]+/[^/#?]+/?\Z")
 """Addresses of repositories that do not end with .git."""
@@ -70,6 +71,9 @@ def locate(source: str) -> Location:
         )
     if any(c.isspace() or not c.isprintable() for c in source):
         raise SourceError("The URL contains spaces or control characters.", "Write %20 for a space.")
+    user = _USER.match(source, scheme.end()) if scheme else None
+    if scheme and user and (":" in user[1] or not scheme[1].lower().endswith("ssh")):
+        raise SourceError("The URL contains a user name or password.", "Leave it out; git asks its credential helper.")
     url, _, fragment = source.partition("#")
     url = url[: scheme.end()].lower() + url[scheme.end() :] if scheme else url
     return Location(url, (fragment or None) if is_git_url(url) else None)

@@ -82,6 +82,7 @@ class Fetcher:
                 "User-Agent": USER_AGENT,
                 "Accept": "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.5",
             },
+            timeout=policy.request_seconds,
             trust_env=False,
         )
         self._ends_at = time.monotonic() + policy.total_seconds
@@ -96,7 +97,7 @@ class Fetcher:
 
     def get(self, url: str, may_follow: Callable[[str], None] | None = None, max_bytes: int | None = None) -> Response:
         """The response at a URL, with retries; `may_follow` raises an error for a redirect that is not wanted."""
-        limit = min(max_bytes or self._policy.max_bytes, self._policy.max_bytes)
+        limit = max_bytes or self._policy.max_bytes
         with_retries = Retrying(
             stop=stop_after_attempt(self._policy.backoff.attempts),
             wait=self._retry_delay,

@@ -54,9 +54,6 @@ def checked_remote(url: str, policy: FetchPolicy) -> Remote:
 
 def _after_redirects(url: str, policy: FetchPolicy) -> str:
     """The URL where a repository is now: git follows no redirects here, as it would not check them."""
-    base = urlsplit(url)
-    if "@" in base.netloc:
-        return url  # its password must reach no other host
     with Fetcher(policy) as fetcher:
         response = fetcher.get(f"{url.rstrip('/')}{_SERVICE}")
     if response.status in (404, 410):

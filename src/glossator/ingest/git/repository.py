@@ -56,6 +56,8 @@ class Repository:
             if not (self.folder / "objects.git" / "HEAD").exists():
                 shutil.rmtree(self.folder / "objects.git", ignore_errors=True)
                 git(["init", "--quiet", "--bare", "--template=", "--", str(self.folder / "objects.git")], self.seconds)
+            for lock in (self.folder / "objects.git").rglob("*.lock"):
+                lock.unlink(missing_ok=True)  # of a git that was killed: nobody else is here
         options = ("--quiet", "--depth=1", "--no-tags", "--no-recurse-submodules", "--no-write-fetch-head", "--force")
         refspec = f"{check_ref(ref) or 'HEAD'}:refs/glossator/wanted"
         self._git("fetch", *options, "--end-of-options", remote.url, refspec, config=remote.config)

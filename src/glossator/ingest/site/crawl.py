@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from glossator.core.errors import FetchRefused, SourceUnreachable
 from glossator.core.ports import Progress
@@ -20,6 +20,8 @@ from glossator.ingest.site.sitemap import listed_pages
 MAX_DEPTH = 30
 MAX_FAILURES = 5
 """Pages in a row that cannot be reached: then the site is taken for unreachable."""
+_BATCH_PAGES = 32
+"""Pages that are fetched ahead of being read: more would only fill the memory."""
 _LISTED_SHARE = 0.5
 """A sitemap that lists less of what the first page links to is not one of all pages."""
 
@@ -39,6 +41,8 @@ class Crawl:
     skipped: list[SkippedFile] = field(default_factory=list)
     notes: list[PageNote] = field(default_factory=list)
     requested: set[str] = field(default_factory=set)
+    planned: int = 1
+    """Pages to fetch so far, with the first one."""
     fetched: int = 0
     unchanged: int = 0
     failures: int = 0
@@ -50,21 +54,24 @@ class Crawl:
     def add_all(self, urls: Iterable[str]) -> list[SitePage]:
         """Fetch pages, a few at once; what they are is decided in order."""
         wanted = [url for url in dict.fromkeys(map(self.scope.in_scheme, urls)) if self._is_wanted(url)]
-        room = self.max_pages - len(self.requested)
+        room = self.max_pages - self.planned
         if len(wanted) > room and not self.is_full:
             self.is_full = True
             self.skip(self.scope.prefix, f"it has more than {self.max_pages} pages. Raise GLOSSATOR_MAX_PAGES.")
         wanted = wanted[: max(0, room)]
         self.requested |= set(wanted)
+        self.planned += len(wanted)
         found: list[SitePage] = []
-        with ThreadPoolExecutor(1 if self.robots.delay else MAX_CONCURRENT_REQUESTS) as pool:
-            try:
-                for url, result in zip(wanted, pool.map(self._fetch, wanted), strict=True):
+        pool = ThreadPoolExecutor(1 if self.robots.delay else MAX_CONCURRENT_REQUESTS)
+        try:
+            for start in range(0, len(wanted), _BATCH_PAGES):
+                batch = wanted[start : start + _BATCH_PAGES]
+                results = zip(batch, pool.map(self._fetch, batch), strict=True)
+                for done, (url, result) in enumerate(results, start=start + 1):
                     found += self._accepted(url, result)
-                    self.progress("fetch", len(self.pages) + len(self.skipped), len(self.requested))
-            except SourceUnreachable:
-                pool.shutdown(cancel_futures=True)
-                raise
+                    self.progress("fetch", self.planned - len(wanted) + done, self.planned)
+        finally:
+            pool.shutdown(cancel_futures=True)
         return found
 
     def _is_wanted(self, url: str) -> bool:
@@ -116,7 +123,7 @@ class Crawl:
         self.unchanged += response.unchanged
         self.fetched += not response.unchanged
         page = read_page(response)
-        self.pages[response.url] = page
+        self.pages[response.url] = replace(page, links=())  # they are followed once, and are many
         return [page]
 
     def _unreachable(self, url: str, error: SourceUnreachable) -> list[SitePage]:
@@ -164,6 +171,8 @@ def follow(crawl: Crawl, pages: list[SitePage], *, links: bool) -> None:
 
 def open_site(fetcher: Fetcher, url: str) -> tuple[Response, Robots, SiteScope]:
     """The first page of a site; if its URL leads elsewhere, the site is what is there."""
+    if "?" in url:
+        raise FetchRefused(f"{url} has a query, which the first page of a site cannot have.", "Leave it out.")
     robots = read_robots(fetcher, url)
     _check_robots(robots, url)
     response = fetcher.get(url)

@@ -15,6 +15,10 @@ _FILES = re.compile(
     re.IGNORECASE,
 )
 """Addresses that are known not to be pages: they are not worth a request."""
+_GENERATED = re.compile(
+    r"/(?:(?:genindex(?:-\w+)?|py-modindex)(?:\.html?)?/?|(?:search|404|print|toc)\.html?)\Z", re.IGNORECASE
+)
+"""Pages that only repeat what other pages say, as generators name them."""
 _SAME_PAGE = re.compile(r"(?:/index)?(?:\.html?)?/*\Z")
 
 
@@ -48,7 +52,8 @@ class SiteScope:
 
     def may_be_page(self, url: str) -> bool:
         """Whether a link in the scope may lead to a page."""
-        return self.contains(url) and not _FILES.search(urlsplit(url).path)
+        path = urlsplit(url).path
+        return self.contains(url) and not _FILES.search(path) and not _GENERATED.search(path)
 
     def route(self, url: str) -> str:
         """The path of a page below the prefix, not escaped."""

@@ -13,7 +13,7 @@ from glossator.ingest.fetch.urls import joined
 
 MAX_SITEMAP_BYTES = 50_000_000
 """As sitemaps.org says."""
-MAX_SITEMAPS, MAX_LOCATIONS = 500, 200_000
+MAX_SITEMAPS, MAX_LOCATIONS, MAX_NESTING = 500, 200_000, 20
 _GZIP = b"\x1f\x8b"
 
 
@@ -38,6 +38,8 @@ class _Locations:
             raise FetchRefused("it is not a sitemap, or its XML is broken.") from None
 
     def _start(self, name: str, _attributes: dict[str, str]) -> None:
+        if len(self._path) > MAX_NESTING:
+            raise FetchRefused("it is nested too deep.")
         self._path.append(name.rpartition(" ")[2])
         self._text.clear()
 
