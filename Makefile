@@ -4,6 +4,7 @@
 # make fix    format, and fix what can be fixed automatically
 # make bench  the numbers in the docs, measured here (ONLY="golden search" for some)
 # make train  train the reader model and export it (hours; resumes; RUN=name)
+# make test-index  the index tests, an ingest and the golden questions on a server (DATABASE_URL=…, QDRANT_URL=…)
 # make lock   pin the requirements again
 
 SHELL := /bin/sh
@@ -16,7 +17,7 @@ RUN ?= reader
 # Written even where the environment forbids it: hundreds of test processes would each compile every module again.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: install run check test lint types fast suite browser fix bench torture train lock clean
+.PHONY: install run check test lint types fast suite browser fix bench torture test-index train lock clean
 
 install: $(VENV)/.runtime
 
@@ -64,6 +65,14 @@ torture: $(VENV)/.dev
 	@GLOSSATOR_KILLS=40 GLOSSATOR_DISCONNECTS=500 GLOSSATOR_WAYS_TO_ASK=5 $(BIN)/pytest -q -s \
 		tests/store/index/test_kill.py tests/store/records/test_records_faults.py \
 		tests/serve/streams/test_server_disconnects.py tests/answer/test_agent_real.py
+
+# Everything it stores has a name of its own, and is deleted at the end.
+test-index: $(VENV)/.dev
+	@test -n "$(DATABASE_URL)$(QDRANT_URL)" || { echo "make: set DATABASE_URL or QDRANT_URL to a server's address."; exit 1; }
+	@GLOSSATOR_TEST_DATABASE_URL="$(DATABASE_URL)" GLOSSATOR_TEST_QDRANT_URL="$(QDRANT_URL)" \
+		GLOSSATOR_TEST_QDRANT_API_KEY="$(QDRANT_API_KEY)" DATABASE_URL= QDRANT_URL= QDRANT_API_KEY= \
+		$(BIN)/pytest -q tests/store/index/test_index_contract.py tests/store/index/test_generation_stores.py \
+		tests/pipeline/test_shared_book.py
 
 train: $(VENV)/.train
 	@cd training && ../$(BIN)/python -m reader.mutate && ../$(BIN)/python -m reader.train $(RUN)

@@ -12,6 +12,7 @@ ALL = (
     "golden",
     "cold",
     "search",
+    "index",
     "ingest",
     "formats",
     "anchors",

@@ -194,6 +194,17 @@ def test_a_lost_connection_is_replaced(database: Postgres) -> None:
     store.close()
 
 
+def test_a_database_that_hangs_is_given_up_in_time(database: Postgres, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(postgres_connections, "READ_SECONDS", 0.5)
+    store = PostgresGenerations(database.url(), "hung")
+    connections = store._connections
+    assert connections.read(lambda connection: connection.execute("SELECT 1").fetchone()) == (1,)
+    with pytest.raises(IndexUnavailable, match="in time"):
+        connections.read(lambda connection: connection.execute("SELECT pg_sleep(30)").fetchone())
+    assert connections.read(lambda connection: connection.execute("SELECT 2").fetchone()) == (2,)
+    store.close()
+
+
 @pytest.mark.slow
 def test_searches_recover_when_postgres_is_back(database: Postgres) -> None:
     store = PostgresGenerations(database.url(), "restarted")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from threading import BoundedSemaphore
 from typing import Any, TypeVar
 
@@ -15,8 +15,8 @@ from sqlalchemy.exc import ArgumentError
 
 from glossator.core.errors import GlossatorError, IndexCorrupted, IndexUnavailable, SettingsError, StorageError
 from glossator.core.resilience.breaker import CircuitBreaker
-from glossator.core.resilience.deadline import call_within
 from glossator.core.resilience.retry import Backoff
+from glossator.store.index.postgres.watchdog import Watchdog
 
 T = TypeVar("T")
 Connection = psycopg.Connection[tuple[Any, ...]]
@@ -74,19 +74,19 @@ class PostgresConnections:
         self.breaker = CircuitBreaker(cooldown_seconds=_COOLDOWN_SECONDS)
         self._idle: list[Connection] = []
         self._slots = BoundedSemaphore(_POOL_SIZE)
+        self._watchdog = Watchdog()
 
     def read(self, work: Work[T]) -> T:
         """Run statements that can be repeated, within a time limit."""
         if not self.breaker.allow_call():
             raise self._unavailable("it did not respond")
+        deadline = time.monotonic() + READ_SECONDS
         try:
-            result = call_within(READ_SECONDS, lambda: self._with_retries(work, time.monotonic() + READ_SECONDS))
-        except TimeoutError:
-            self.breaker.record_failure()
-            raise self._unavailable("it did not respond in time") from None
+            result = self._with_retries(work, deadline)
         except _CONNECTION_LOST as error:
             self.breaker.record_failure()
-            raise self._unavailable(type(error).__name__) from error
+            late = time.monotonic() > deadline
+            raise self._unavailable("it did not respond in time" if late else type(error).__name__) from error
         except (psycopg.Error, GlossatorError) as error:
             self.breaker.record_cancelled()
             raise self._translated(error) from error
@@ -125,7 +125,7 @@ class PostgresConnections:
         attempt = 1
         while True:
             try:
-                return self._on_connection(work)
+                return self._on_connection(work, deadline)
             except _CONNECTION_LOST as error:
                 delay = _BACKOFF.delay(attempt)
                 late = deadline is not None and time.monotonic() + delay > deadline
@@ -135,13 +135,14 @@ class PostgresConnections:
             time.sleep(delay)
             attempt += 1
 
-    def _on_connection(self, work: Work[T]) -> T:
+    def _on_connection(self, work: Work[T], deadline: float | None) -> T:
         if not self._slots.acquire(timeout=_CONNECT_SECONDS):
             raise psycopg.OperationalError("all connections are in use")
         try:
             connection = self._take()
             try:
-                result = work(connection)
+                with self._watchdog.limit(connection, deadline) if deadline else nullcontext():
+                    result = work(connection)
             except BaseException:
                 connection.close()
                 raise
