@@ -31,6 +31,7 @@ SELECT id, -(embedding <#> {vector}) AS score FROM (
     ORDER BY (embedding::halfvec({dimension})) <#> {vector}::halfvec({dimension}) LIMIT {limit}
 ) AS nearest ORDER BY score DESC, id
 """
+StoredChunk = tuple[Chunk, NDArray[np.float16]]
 Posting = tuple[NDArray[np.int32], NDArray[np.float32]]
 
 
@@ -41,8 +42,7 @@ class PostgresIndex:
         self._connections, self._tables = connections, tables
         self._size, self._dimension = manifest.chunks, manifest.dimension
         self._keywords = KeywordEncoder()
-        self._chunks: BoundedCache[int, Chunk] = BoundedCache(MAX_CACHED_CHUNKS)
-        self._sentences: BoundedCache[int, NDArray[np.float16]] = BoundedCache(MAX_CACHED_CHUNKS)
+        self._cache: BoundedCache[int, StoredChunk] = BoundedCache(MAX_CACHED_CHUNKS)
         self._allowed: BoundedCache[Filters, NDArray[np.bool_]] = BoundedCache(MAX_CACHED_FILTERS)
         self._postings: BoundedCache[int, Posting] = BoundedCache(
             max(1, MAX_CACHED_POSTINGS_BYTES // (8 * max(1, self._size)))
@@ -64,26 +64,22 @@ class PostgresIndex:
 
     def chunks(self, ids: Sequence[int]) -> list[Chunk]:
         """Stored chunks, in the order asked for."""
-        found = {i: chunk for i in ids if (chunk := self._chunks.get(i)) is not None}
-        if missing := [i for i in ids if i not in found]:
-            for i, payload in self._rows("SELECT id, payload FROM {chunks} WHERE id = ANY(%s)", missing):
-                found[i] = self._chunks.put(i, to_chunk(payload))
-        return [found[i] for i in ids]
+        return [chunk for chunk, _ in self._stored(ids)]
 
     def sentence_scores(self, ids: Sequence[int], query: QueryEmbedding) -> list[float]:
         """For each chunk, the similarity of its closest sentence to the question."""
-        vectors = self._sentences_of(ids)
+        vectors = [rows for _, rows in self._stored(ids)]
         return [float((rows.astype(np.float32) @ query.sentence).max()) if len(rows) else 0.0 for rows in vectors]
 
     def sentence_vectors(self, chunks: Sequence[Chunk]) -> list[NDArray[np.float32]]:
         """The sentence vectors of some chunks, in the same order."""
-        return [rows.astype(np.float32) for rows in self._sentences_of([chunk.row for chunk in chunks])]
+        return [rows.astype(np.float32) for _, rows in self._stored([chunk.row for chunk in chunks])]
 
     def embeddings(self, ids: Sequence[int]) -> list[Embedding]:
         """The vectors of chunks and of their sentences."""
         rows = self._rows("SELECT id, vector_send(embedding) FROM {vectors} WHERE id = ANY(%s)", ids)
         vectors = {i: np.frombuffer(sent, ">f4", offset=4).astype(np.float32) for i, sent in rows}
-        return [Embedding(vectors[i], rows) for i, rows in zip(ids, self._sentences_of(ids), strict=True)]
+        return [Embedding(vectors[i], rows) for i, (_, rows) in zip(ids, self._stored(ids), strict=True)]
 
     def count(self) -> int:
         """The number of chunks; counted, as a table may have been changed."""
@@ -100,12 +96,14 @@ class PostgresIndex:
             lambda connection: connection.execute(statement, (list(ids),), binary=True).fetchall()
         )
 
-    def _sentences_of(self, ids: Sequence[int]) -> list[NDArray[np.float16]]:
-        found = {i: rows for i in ids if (rows := self._sentences.get(i)) is not None}
+    def _stored(self, ids: Sequence[int]) -> list[StoredChunk]:
+        """Chunks with the vectors of their sentences, in one request: whoever needs one soon needs the other."""
+        found = {i: stored for i in ids if (stored := self._cache.get(i)) is not None}
         if missing := [i for i in ids if i not in found]:
-            for i, data in self._rows("SELECT id, sentences FROM {chunks} WHERE id = ANY(%s)", missing):
+            select = "SELECT id, payload, sentences FROM {chunks} WHERE id = ANY(%s)"
+            for i, payload, data in self._rows(select, missing):
                 rows = np.frombuffer(data, np.float16).reshape(-1, self._dimension)
-                found[i] = self._sentences.put(i, rows)
+                found[i] = self._cache.put(i, (to_chunk(payload), rows))
         return [found[i] for i in ids]
 
     def _mask(self, connection: Connection, filters: Filters) -> NDArray[np.bool_] | None:
