@@ -105,14 +105,12 @@ async def test_answers_and_abstentions_are_counted_in_every_format(client: httpx
 
 
 async def test_answers_that_cannot_be_stored_are_counted(private_data: Path) -> None:
-    async with open_server(private_data) as (client, _):
-        async with changes_by(client, "unstored_answers_total", 0):
-            await ask(client, QUESTION)
+    async with open_server(private_data) as (client, _), changes_by(client, "unstored_answers_total", 0):
+        await ask(client, QUESTION)
     replace_records_by_a_folder(private_data)
-    async with open_server(private_data) as (client, _):
-        async with changes_by(client, "unstored_answers_total", 2):
-            await ask(client, QUESTION)
-            await client.post("/chat", json={"query": QUESTION})
+    async with open_server(private_data) as (client, _), changes_by(client, "unstored_answers_total", 2):
+        await ask(client, QUESTION)
+        await client.post("/chat", json={"query": QUESTION})
 
 
 async def test_tokens_and_verdicts_are_counted(
