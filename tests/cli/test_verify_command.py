@@ -75,7 +75,17 @@ def test_claim_that_cannot_be_shown_is_counted(folder: Path, claim: str) -> None
     assert [len(found["sentences"]), len(found["unsupported_claims"])] == [1, 1]
 
 
-@pytest.mark.parametrize("text", ["# Setup\n", "## Handling and transport\n", "**Overview**\n", "Hello!\n"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "# Setup\n",
+        "# Only heading\n",
+        "## All of the settings\n",
+        "## Handling and transport\n",
+        "**Overview**\n",
+        "Hello!\n",
+    ],
+)
 def test_heading_alone_makes_no_claim(folder: Path, text: str) -> None:
     result = verify(folder, text, "--source", folder / "source.txt")
     assert (result.code, result.out) == (0, "The text makes no claims.\n")
@@ -92,7 +102,16 @@ def test_heading_is_not_a_claim(folder: Path, heading: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "heading", ["# The motor weighs 90 kg", "# Never lift it", "# The motor is harmless", "# You can fly with it."]
+    "heading",
+    [
+        "# The motor weighs 90 kg",
+        "# Never lift it",
+        "# All motors burn",
+        "# Everything burns",
+        "# Only adults can",
+        "# The motor is harmless",
+        "# You can fly with it.",
+    ],
 )
 def test_heading_that_makes_a_claim_is_checked(folder: Path, heading: str) -> None:
     result = verify(folder, f"{heading}\n\nThe hip motor weighs 40 kg.\n", "--source", folder / "source.txt")

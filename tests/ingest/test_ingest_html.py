@@ -103,6 +103,11 @@ SIGNS = {
     "a footnote": ('Text<sup id="fnref:1"><a href="#fn:1">1</a></sup>.', "Text."),
     "a citation": ('Text.<sup class="reference"><a href="page.html#cite-1">[1]</a></sup> More.', "Text. More."),
     "deletions": ("<del>10</del> <s>20</s> <strike>30</strike> 5 grams", "5 grams"),
+    "deletions by style": (
+        '<span style="color: red; TEXT-decoration : underline line-through">10</span>'
+        " <i style='text-decoration-line:line-through'>20</i> 5 <u style='text-decoration: underline'>grams</u>",
+        "5 grams",
+    ),
     "a nested deletion": ("Use <del>the <b>old</b> <i>one</i></del> <ins>the new one</ins>.", "Use the new one."),
     "an insertion": ("<ins>5</ins> grams", "5 grams"),
     "a quotation": ("He said <q>go <q>there</q></q>.", "He said “go “there””."),

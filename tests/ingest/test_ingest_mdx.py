@@ -47,6 +47,7 @@ REMOVED = {
     "a style": "<style>{`.a { color: red }`}</style>",
     "a hidden element": "<div hidden>secret</div>",
     "an element with display: none": "<p style={{display: 'none'}}>secret</p>",
+    "a deletion by style": "<span style={{color: 'red', textDecoration: 'line-through'}}>secret</span>",
 }
 
 

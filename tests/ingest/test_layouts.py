@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+import glossator
 from glossator.core.book.sources import Layout
 from glossator.core.errors import BadInput, SourceError
 from glossator.ingest.read import SourceContents, read_source
@@ -205,6 +206,75 @@ def test_page_that_the_summary_takes_from_outside_is_reported(tmp_path: Path) ->
     named = write(tmp_path / "b", {"SUMMARY.md": "- [A](a.md)\n- [S](../secret.md)", "a.md": "Words."})
     (skip,) = read(named).skipped
     assert skip.reason == "SUMMARY.md lists it, but it is outside the book's folder."
+
+
+MARKDOWN_ONLY = "makes pages of Markdown only; --layout plain reads other files too."
+OUTSIDE = "it is outside docs, the folder of the site's pages."
+PARTIAL = "its name or folder begins with _: it is no page of its own, but others may include it."
+LEFT_OUT = {
+    "HTML beside MDX": ({"a.mdx": "Words.", "b.html": "<p>B."}, {"b.html": f"Docusaurus {MARKDOWN_ONLY}"}),
+    "drafts and partials": (
+        {"a.mdx": "A.", "_p.mdx": "P.", "b.md": "---\ndraft: true\n---\nB."},
+        {"_p.mdx": PARTIAL, "b.md": "its front matter says that it is a draft or unlisted."},
+    ),
+    "a Docusaurus site": (
+        {"docusaurus.config.js": "", "docs/a.md": "A.", "docs/x.txt": "X.", "blog/b.md": "B.", "README.md": "R."},
+        {
+            "docs/x.txt": f"Docusaurus {MARKDOWN_ONLY}",
+            "README.md": f"{OUTSIDE} The same goes for 1 more .md file.",
+        },
+    ),
+    "an MkDocs site": (
+        {
+            "mkdocs.yml": "docs_dir: ./docs/",
+            "docs/a.md": "A.",
+            "site/a.html": "A.",
+            "docs/x.html": "X.",
+            "docs/y.HTML": "Y.",
+        },
+        {"docs/x.html": f"MkDocs {MARKDOWN_ONLY} The same goes for 1 more .html file.", "site/a.html": OUTSIDE},
+    ),
+    "an mdBook": (
+        {
+            "book.toml": "",
+            "src/SUMMARY.md": "[A](a.md)",
+            "src/a.md": "A.",
+            **{f"src/{n}.md": "B." for n in range(1234)},
+        },
+        {"src/0.md": "SUMMARY.md does not list it. The same goes for 1,233 more .md files."},
+    ),
+    "generated pages": (
+        {"a.html": "<p>A.", "search.html": "<p>S.", "genindex.html": "<p>G."},
+        {
+            "genindex.html": "its name is that of an index, search or error page that site generators make."
+            " The same goes for 1 more .html file."
+        },
+    ),
+    "assets": (
+        {"mkdocs.yml": "", "docs/a.md": "A.", "docs/x.css": "X", "docs/x.png": "X", "node_modules/x.md": "X."},
+        {},
+    ),
+}
+
+
+@pytest.mark.parametrize(("files", "reasons"), LEFT_OUT.values(), ids=LEFT_OUT.keys())
+def test_readable_files_that_are_no_pages_are_reported_by_kind(
+    files: dict[str, str], reasons: dict[str, str], tmp_path: Path
+) -> None:
+    skipped = read(write(tmp_path, files)).skipped
+    assert {os.path.relpath(skip.path, tmp_path): skip.reason for skip in skipped} == reasons
+
+
+def test_the_report_counts_every_skipped_file(tmp_path: Path) -> None:
+    folder = write(tmp_path / "book", {"a.mdx": "Words of a page.", "b.html": "<p>B.", "c.html": "<p>C."})
+    with glossator.open(tmp_path / "data") as book:
+        report = book.ingest(folder)
+    assert (report.documents.added, report.documents.skipped, len(report.skipped)) == (1, 2, 1)
+
+
+def test_a_folder_without_pages_says_which_files_are_none(tmp_path: Path) -> None:
+    with pytest.raises(SourceError, match=r"x\.html: MkDocs makes pages of Markdown only"):
+        read(write(tmp_path, {"mkdocs.yml": "", "docs/x.html": "<p>X."}))
 
 
 HIDDEN_INCLUDE = {"book.toml": "", "src/SUMMARY.md": "[A](a.md)", "src/a.md": "A. {{#include ../.env}}"}

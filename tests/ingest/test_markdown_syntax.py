@@ -108,6 +108,14 @@ def test_a_single_tilde_deletes_as_on_github(tmp_path: Path) -> None:
     assert read_page(tmp_path, "~10~ 5 grams, ~6 to ~7%-~8% of ~/home") == "5 grams, ~6 to ~7%-~8% of ~/home"
 
 
+@pytest.mark.parametrize("name", ["page.md", "page.mdx"])
+def test_tildes_after_a_letter_or_digit_make_a_subscript(name: str, tmp_path: Path) -> None:
+    (tmp_path / name).write_text("H~2~O, C~6~H~12~O~6~, x~max~ and a ~deleted~ word~ or two~.", "utf-8")
+    (document,) = read_source(str(tmp_path), "", LIMIT).documents
+    assert document.text == "H₂O, C₆H₁₂O₆, x_(max) and a word~ or two~."
+    assert "H<sub>2</sub>O" in document.html
+
+
 REFERENCES = {
     "a class": "::: package.module.Class",
     "options": "::: package.module.Class\n    options:\n      members: true",

@@ -145,3 +145,23 @@ def test_changed_markup_changes_the_hash(tmp_path: Path) -> None:
     bold = page(read(tmp_path, {"page.md": "# Page\n\n**Text.**\n"}))
     assert plain.text == bold.text
     assert plain.content_hash != bold.content_hash
+
+
+def test_the_same_file_gives_the_same_document_every_time(tmp_path: Path) -> None:
+    files: dict[str, str | bytes] = {"page.md": "# A\n\n```python\nx = 1\n```\n\n| a |\n|---|\n| 1 |\n"}
+    assert len({page(read(tmp_path, files)).content_hash for _ in range(20)}) == 1
+
+
+@pytest.mark.parametrize(
+    ("markup", "html"),
+    [
+        (
+            '<p>Use <span style="text-decoration: line-through">the <b>old</b> one</span>.</p>',
+            "<del>the </del><b><del>old",
+        ),
+        ('<ul><li style="text-decoration:line-through">old</li></ul>', "<del>old</del>"),
+        ('<p style="text-decoration:line-through">a <span class="math">x</span></p>', '<span class="math">x</span>'),
+    ],
+)
+def test_text_that_a_style_deletes_is_shown_as_deleted(tmp_path: Path, markup: str, html: str) -> None:
+    assert html in page(read(tmp_path, {"page.html": f"<main><h1>T</h1>{markup}</main>"}), "page.html").html

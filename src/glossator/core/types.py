@@ -225,10 +225,11 @@ class EmbeddingCounts:
 
 @dataclass(frozen=True, slots=True)
 class SkippedFile:
-    """A file that was not ingested, and why."""
+    """A file that was not ingested, and why; it may stand for several `files` of its kind with the same reason."""
 
     path: str
     reason: str
+    files: int = 1
 
 
 @dataclass(frozen=True, slots=True)

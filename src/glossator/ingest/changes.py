@@ -51,7 +51,7 @@ def plan_ingest(
     documents = _with_unique_ids(placed, kept, given)
     old = {i: h for root, source in indexed.items() if root not in kept for i, h in source.hashes.items()}
     new = {d.document_id: d.content_hash for found in documents.values() for d in found}
-    counts = _count(old, new, sum(len(source.hashes) for source in kept.values()), len(skipped))
+    counts = _count(old, new, sum(len(source.hashes) for source in kept.values()), sum(s.files for s in skipped))
     return IngestPlan(documents, mounts, counts, skipped)
 
 

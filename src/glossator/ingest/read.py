@@ -37,7 +37,7 @@ from glossator.ingest.parsing.pool import ParserPool
 from glossator.ingest.parsing.values import ParseContext
 from glossator.ingest.references import SourceImages, SourceReferences
 
-READER_VERSION = 7
+READER_VERSION = 8
 """Part of the content hash; increased when the same file would give different text, so that it is indexed again."""
 
 _FRONT_PAGES = frozenset(
@@ -83,7 +83,7 @@ def read_source(
     site = plain.file_layout(path) if path.is_file() else find_layout(path, layout)
     pages = tuple(page for page in site.pages if files.selects(page.path, path))
     site = replace(site, snippets=_included_folder(snippets), pages=pages)
-    noted = list(site.skipped)
+    noted = [*site.skipped, *site.unused]
     base = _site_url(site, noted) if base_url is None else base_url and validate_base_url(base_url)
     documents: list[Document] = []
     skipped: list[SkippedFile] = []
@@ -98,7 +98,7 @@ def read_source(
             except SourceError as error:
                 skipped.append(SkippedFile(well_formed(str(page.path)), str(error)))
     if not documents:
-        raise SourceError(*_no_documents_message(source, skipped))
+        raise SourceError(*_no_documents_message(source, [*skipped, *site.unused]))
     distinct = tuple(_with_distinct_urls(documents, skipped))
     name = _name(site, distinct, path, reader.file_title)
     contents = SourceContents(site.name, distinct, (*noted, *skipped), name, base, site.reason, references.images.files)
@@ -154,9 +154,8 @@ def _included_folder(name: str | None) -> Path | None:
 
 def _no_documents_message(source: str, skipped: list[SkippedFile]) -> tuple[str, str]:
     if skipped:
-        return f"{skipped[0].path}: {skipped[0].reason}", f"({len(skipped)} files were skipped.)" if len(
-            skipped
-        ) > 1 else ""
+        files = sum(skip.files for skip in skipped)
+        return f"{skipped[0].path}: {skipped[0].reason}", f"({files:,} files were skipped.)" if files > 1 else ""
     suffixes = " ".join(sorted(READABLE_SUFFIXES))
     return f"{source} contains no readable files.", f"Give a folder or file of one of these types: {suffixes}."
 

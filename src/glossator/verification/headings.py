@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from glossator.verification.reading.tokenizer import Token, tokenize
 
 MAX_TITLE_WORDS = 6
@@ -20,6 +22,13 @@ _FINITE_VERBS = frozenset(
     """.split()
 )
 """Verbs that make a statement of a heading, in whatever it says."""
+_DETERMINERS = frozenset(
+    """
+    all any both each every few many more most only several some alle einige jede jeder jedes mehrere nur viele
+    algunas algunos cada muchas muchos solo sólo todas todos varias varios کل جمیع بعض فقط تمام ہر صرف
+    """.split()
+)
+"""With one other word they name a topic ("Only heading", "All settings"): a statement needs a verb as well."""
 
 
 def title_words(text: str) -> list[str] | None:
@@ -36,11 +45,14 @@ def makes_claim(heading: str) -> bool:
     tokens = tokenize(heading).tokens
     if heading.endswith(("?", "؟", "？")) or not tokens:
         return False
-    if title_words(heading) is None or heading.endswith((".", "!", "。", "۔")) or any(map(_is_marker, tokens)):
+    if title_words(heading) is None or heading.endswith((".", "!", "。", "۔")) or _has_marker(tokens):
         return True
     forms = [token.form for token in tokens]
     return forms[0] not in _QUESTION_WORDS and not _FINITE_VERBS.isdisjoint(forms)
 
 
-def _is_marker(token: Token) -> bool:
-    return token.family in ("negation", "modality", "quantifier")
+def _has_marker(tokens: Sequence[Token]) -> bool:
+    """Whether a heading has a negation, a modality or a quantifier that may belong to a statement."""
+    markers = [token for token in tokens if token.family in ("negation", "modality", "quantifier")]
+    is_topic = sum(token.weight > 0 for token in tokens) <= 1 and all(token.form in _DETERMINERS for token in markers)
+    return bool(markers) and not is_topic

@@ -64,6 +64,8 @@ _FORCED_ATTRIBUTES = {tag: {"dir": "auto"} for tag in _AUTO_DIRECTION} | {
     "pre": {"dir": "ltr", "tabindex": "0"},
     "img": {"loading": "lazy"},
 }
+_ONE_ORDER = (' tabindex="0" dir="ltr">', ' dir="ltr" tabindex="0">')
+"""The sanitizer adds the two attributes in either order, by chance. Only a tag can contain this text as it is."""
 
 
 def sanitize(html: str, resolve: Resolve) -> str:
@@ -85,7 +87,7 @@ def sanitize(html: str, resolve: Resolve) -> str:
         url_schemes={"http", "https", "mailto"},
         link_rel="noopener",
     )
-    return _EMPTY_IMAGE.sub("", cleaner.clean(html))
+    return _EMPTY_IMAGE.sub("", cleaner.clean(html)).replace(*_ONE_ORDER)
 
 
 @lru_cache(maxsize=1)

@@ -50,7 +50,7 @@ _FLAT_TAGS = frozenset(
     """.split()
 )
 _TAG = re.compile(r"<(/?)([a-zA-Z][^\s/<>]*)[^<>]*>")
-_MAY_HIDE = re.compile("|".join(("hidden", "display", *sorted(HIDDEN_CLASSES))), re.IGNORECASE)
+_MAY_HIDE = re.compile("|".join(("hidden", "display", "line-through", *sorted(HIDDEN_CLASSES))), re.IGNORECASE)
 _HEADING_LEVELS = {f"h{level}": level for level in range(1, 7)}
 _MAIN_SELECTORS = ("main article", "article", "main", "[role=main]", "div.body", "div.document", "#content", "body")
 _CODE_TABLE_CLASSES = frozenset({"highlighttable", "rouge-table", "codehilitetable"})
@@ -198,7 +198,7 @@ class _BlockWriter:
 def _walk(node: LexborNode, writer: _BlockWriter, depth: int) -> None:
     """Write a node's children in reading order."""
     if depth > MAX_WALK_DEPTH:
-        _remove(node, ", ".join((*HIDDEN_TAGS, "[hidden]")))
+        _remove(node, ", ".join((*HIDDEN_TAGS, "[hidden]", "[style*='line-through' i]")))
         writer.add(visible_text(node.text(separator=" ")))
         return
     for child in node.iter(include_text=True):

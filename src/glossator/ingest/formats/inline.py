@@ -54,6 +54,8 @@ def _marked(state: StateInline, sign: str, tag: str) -> bool:
     opening, closing = state.scanDelims(state.pos, True), state.scanDelims(end, True)
     if not (opening.can_open and closing.can_close and opening.length == closing.length == len(sign)):
         return False
+    if sign == "~" and state.pos and state.src[state.pos - 1].isalnum():
+        tag = "sub"  # GitHub would delete it, but whoever writes H~2~O means a subscript
     if tag in ("sup", "sub") and any(map(str.isspace, state.src[start:end])):
         return False
     _push_element(state, tag, start, end)

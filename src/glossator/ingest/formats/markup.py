@@ -7,34 +7,54 @@ import re
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from glossator.core.text.markup import ADMONITION_KINDS
-from glossator.ingest.formats.nodes import classes_of, formula_tex, is_formula, is_hidden, is_inline_formula
+from glossator.ingest.formats.nodes import (
+    classes_of,
+    formula_tex,
+    is_formula,
+    is_inline_formula,
+    is_left_out,
+    is_struck,
+)
 
 _ADMONITION = re.compile(r"(?:theme-|markdown-)?(?:admonition|alert)|blockquote-tag|callout")
 _ADMONITION_TITLE = re.compile(r"admonition-?(?:title|heading)|markdown-alert-title", re.IGNORECASE)
 _KIND = re.compile(rf"(?<![a-z])({'|'.join(sorted(ADMONITION_KINDS))})(?![a-z])")
-_SHOWN_TAGS = frozenset({"del", "s", "strike", "rp", "rt"})
 
 
 def page_markup(tree: LexborHTMLParser, root: LexborNode) -> str:
     """The HTML of a page without hidden nodes; it is not sanitized."""
     replaced: list[LexborNode] = []
+    struck: list[LexborNode] = []
     inside: set[int] = set()
+    inside_struck: set[int] = set()
     for node in root.traverse():
-        if node.parent is not None and node.parent.mem_id in inside:
+        above = node.parent.mem_id if node.parent is not None else 0
+        if above in inside:
             inside.add(node.mem_id)
-        elif node.mem_id != root.mem_id and (is_formula(node) or node.tag == "input" or _is_left_out(node)):
+            continue
+        if node.mem_id != root.mem_id and (is_formula(node) or node.tag == "input" or is_left_out(node)):
             inside.add(node.mem_id)
             replaced.append(node)
-        else:
-            _unify(node)
+            continue
+        _unify(node)
+        if above in inside_struck or is_struck(node):
+            inside_struck.add(node.mem_id)
+            struck += [] if above in inside_struck else [node]
     for node in replaced:  # only now: a node that is removed while the tree is being read is freed memory
         _replace(tree, node)
+    for node in struck:
+        _mark_deleted(tree, node)
     return root.inner_html or ""
 
 
-def _is_left_out(node: LexborNode) -> bool:
-    """Whether a node is hidden; deletions, readings and marks of footnotes are shown, though they are not quoted."""
-    return is_hidden(node) and node.tag not in _SHOWN_TAGS and "footnote-ref" not in classes_of(node)
+def _mark_deleted(tree: LexborHTMLParser, node: LexborNode) -> None:
+    """Put the text of a node into elements for deleted text: its style will be gone."""
+    texts = [text for text in node.traverse(include_text=True) if text.is_text_node]
+    for text in texts:
+        if text.parent is not None and not is_formula(text.parent):
+            deleted = tree.create_node("del")
+            deleted.insert_child(text.text(deep=True))
+            text.replace_with(deleted)
 
 
 def _replace(tree: LexborHTMLParser, node: LexborNode) -> None:

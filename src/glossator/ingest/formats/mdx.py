@@ -34,6 +34,7 @@ _CLASSIC_ID = re.compile(r"\{#[^\s{}]+\}")
 _STRING = re.compile(r"\{\s*(?:\"([^\"]*)\"|'([^']*)'|`([^`$]*)`)\s*\}")
 _CODE_BLOCK = re.compile(r"\s*\{\s*`([^`]*)`\s*\}\s*</CodeBlock>")
 _ATTRIBUTE = re.compile(r"(?<![\w:.-])([A-Za-z_][\w:.-]*+)\s*=\s*\{?\s*(\"[^\"]*\"|'[^']*'|`[^`$]*`)")
+_DELETED_ATTRIBUTE = re.compile(r"textDecoration(?:Line)?\s*:\s*[\"'`][^\"'`]*line-through")
 _HIDDEN_ATTRIBUTE = re.compile(r"\shidden(?=[\s/>]|=\{true)|display\s*:\s*['\"]?none")
 _PARTIAL = re.compile(r"^[ \t]*import\s+([A-Z]\w*)\s+from\s+['\"]([^'\"\n]+\.mdx?)['\"]", re.MULTILINE)
 _QUOTE_OR_BRACE = re.compile(r"[\"'`{}]")
@@ -301,8 +302,9 @@ def _html_tag(name: str, attributes: dict[str, str], inside: str) -> str:
         f' {"class" if k == "className" else k}="{v.replace(chr(34), "&quot;")}"' for k, v in attributes.items()
     )
     hidden = " hidden" if _HIDDEN_ATTRIBUTE.search(inside) else ""
+    deleted = ' style="text-decoration:line-through"' if _DELETED_ATTRIBUTE.search(inside) else ""
     closed = f"</{name}>" if inside.endswith("/>") and name not in _VOID_TAGS else ""
-    return f"<{name}{retained}{hidden}>{closed}"
+    return f"<{name}{retained}{hidden}{deleted}>{closed}"
 
 
 def _component(scanner: MdxScanner, name: str, attributes: dict[str, str], end: int) -> int:

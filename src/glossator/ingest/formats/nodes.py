@@ -25,6 +25,8 @@ HIDDEN_CLASSES = frozenset(
 _MATH_CLASSES = frozenset({"math", "katex", "katex-display", "MathJax", "arithmatex"})
 _MATH_TAGS = frozenset({"math", "mjx-container"})
 _HIDDEN_STYLE = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden", re.IGNORECASE)
+_DELETED_STYLE = re.compile(r"text-decoration(?:-line)?\s*:[^;]*line-through", re.IGNORECASE)
+_SHOWN_TAGS = frozenset("del s strike rp rt".split())
 SPACE = re.compile(r"\s+")
 INVISIBLE = re.compile(f"[{LINE_BREAK_HINTS}\u0000]")
 
@@ -61,19 +63,31 @@ def classes_of(node: LexborNode) -> set[str]:
 
 
 def is_hidden(node: LexborNode) -> bool:
-    """Whether a node is not part of the text that a reader sees."""
+    """Whether a node is not part of the text that can be quoted."""
+    return (
+        node.tag in _SHOWN_TAGS or is_struck(node) or "footnote-ref" in classes_of(node) or is_left_out(node)
+    ) and not is_formula(node)
+
+
+def is_left_out(node: LexborNode) -> bool:
+    """Whether a node is not displayed; deletions, readings and marks of footnotes are, though they are not quoted."""
     attributes = node.attributes
     if is_formula(node) or (
         node.tag == "input" and attributes.get("type") == "checkbox" and "hidden" not in attributes
     ):
         return False
     return (
-        node.tag in HIDDEN_TAGS
+        (node.tag in HIDDEN_TAGS and node.tag not in _SHOWN_TAGS)
         or "hidden" in attributes
         or attributes.get("aria-hidden") == "true"
         or bool(_HIDDEN_STYLE.search(attributes.get("style") or ""))
-        or bool(HIDDEN_CLASSES & classes_of(node))
+        or bool((HIDDEN_CLASSES & classes_of(node)) - {"footnote-ref"})
     )
+
+
+def is_struck(node: LexborNode) -> bool:
+    """Whether the style of a node deletes its text."""
+    return bool(_DELETED_STYLE.search(node.attributes.get("style") or ""))
 
 
 def visible_text(text: str | None) -> str:

@@ -7,7 +7,7 @@ from pathlib import Path
 from glossator.core.book.sources import Layout
 from glossator.core.errors import SourceError
 from glossator.ingest.layouts import antora, docusaurus, mdbook, mkdocs, plain, sphinx
-from glossator.ingest.layouts.page import SiteGenerator, SiteLayout, find_configs
+from glossator.ingest.layouts.page import SiteGenerator, SiteLayout, find_configs, report_left_out
 
 _GENERATORS: dict[Layout, SiteGenerator] = {
     Layout.DOCUSAURUS: docusaurus,
@@ -27,6 +27,10 @@ _CONFIG_FILES = {name: generator for generator in _GENERATORS.values() for name 
 
 def find_layout(root: Path, layout: Layout) -> SiteLayout:
     """The layout of a folder: the chosen one, or the one that its files call for."""
+    return report_left_out(_find(root, layout), root)
+
+
+def _find(root: Path, layout: Layout) -> SiteLayout:
     if layout is Layout.AUTO:
         return _detect(root)
     if layout is Layout.PLAIN:

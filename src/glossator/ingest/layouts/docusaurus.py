@@ -22,6 +22,7 @@ from glossator.ingest.layouts.page import (
     SiteLayout,
     SourcePage,
     find_files,
+    not_markdown,
     relative_id,
 )
 
@@ -32,6 +33,8 @@ CONFIG_FILES: tuple[str, ...] = (
     "docusaurus.config.cjs",
 )
 _CATEGORY_FILES = ("_category_.json", "_category_.yml", "_category_.yaml")
+_PARTIAL = "its name or folder begins with _: it is no page of its own, but others may include it."
+_UNPUBLISHED = "its front matter says that it is a draft or unlisted."
 _NUMBER_PREFIX = re.compile(r"^(\d+)\s*[-_.]+\s*([^-_.\s].*)$")
 _DATE_LIKE = re.compile(r"^(?:\d{1,2}|\d{4})[-_.]\d{2}(?:[-_.](?:\d{1,2}|\d{4}))?")
 _VERSION_LIKE = re.compile(r"^\d+[-_.]\d+")
@@ -52,15 +55,18 @@ def from_config(config: SiteConfig) -> SiteLayout | None:
     if docs is None:
         return None
     found = find_files(docs)
+    pages, left_out = _pages(found, docs, _option(text, "routeBasePath", "docs"))
     return SiteLayout(
         "docusaurus",
         config.reason,
-        _pages(found, docs, _option(text, "routeBasePath", "docs")),
+        pages,
         config.site,
         _title(text),
         _site_url(text),
         mdx=not re.search(r"\bformat:\s*['\"](?:detect|md)['\"]", text),
         skipped=found.skipped,
+        docs=docs,
+        left_out=left_out,
     )
 
 
@@ -73,7 +79,8 @@ def from_files(root: Path, *, chosen: bool) -> SiteLayout | None:
         reason = "the folder has MDX or category files"
     else:
         return None
-    return SiteLayout("docusaurus", reason, _pages(found, root, ""), root, mdx=True, skipped=found.skipped)
+    pages, left_out = _pages(found, root, "")
+    return SiteLayout("docusaurus", reason, pages, root, mdx=True, skipped=found.skipped, left_out=left_out)
 
 
 def _category_files(folder: Path) -> list[Path]:
@@ -99,16 +106,20 @@ def _site_url(config: str) -> str:
     return url[1].rstrip("/") + (base[1] if base else "/") if url else ""
 
 
-def _pages(found: FoundFiles, docs: Path, route_base: str) -> tuple[SourcePage, ...]:
+def _pages(found: FoundFiles, docs: Path, route_base: str) -> tuple[tuple[SourcePage, ...], dict[Path, str]]:
+    """The pages in order, and why other files are no pages."""
     pages: list[SourcePage] = []
+    left_out: dict[Path, str] = {}
     for path in found.files:
-        relative = path.relative_to(docs)
-        if path.suffix.lower() not in MARKDOWN_SUFFIXES or any(part.startswith("_") for part in relative.parts):
-            continue
-        front = _front_matter(path)
-        if not (front.get("draft") is True or front.get("unlisted") is True):
+        if path.suffix.lower() not in MARKDOWN_SUFFIXES:
+            left_out[path] = not_markdown("Docusaurus")
+        elif any(part.startswith("_") for part in path.relative_to(docs).parts):
+            left_out[path] = _PARTIAL
+        elif (front := _front_matter(path)).get("draft") is True or front.get("unlisted") is True:
+            left_out[path] = _UNPUBLISHED
+        else:
             pages.append(_page(path, docs, front, route_base))
-    return tuple(sorted(pages, key=lambda page: page.order))
+    return tuple(sorted(pages, key=lambda page: page.order)), left_out
 
 
 def _front_matter(path: Path) -> dict[str, Any]:

@@ -12,10 +12,11 @@ from urllib.parse import unquote
 from glossator.core.types import SkippedFile
 from glossator.ingest.files import is_inside, peek, well_formed
 from glossator.ingest.formats.markdown import scalar
-from glossator.ingest.layouts.page import SiteConfig, SiteLayout, SourcePage, relative_id
+from glossator.ingest.layouts.page import SiteConfig, SiteLayout, SourcePage, find_files, relative_id
 
 CONFIG_FILES: tuple[str, ...] = ("book.toml",)
 _ENTRY = re.compile(r"^(?P<indent>\s*)(?:[-*+]\s+)?\[(?P<title>(?:[^\[\]\\]|\\.)+)\]\((?P<target>[^)\s]*)\)\s*$")
+_UNLISTED = "SUMMARY.md does not list it."
 
 
 def from_config(config: SiteConfig) -> SiteLayout | None:
@@ -46,7 +47,10 @@ def _layout(source: Path, reason: str, root: Path, title: str = "") -> SiteLayou
         return None
     skipped: list[SkippedFile] = []
     pages = _pages(peek(summary), source, skipped)
-    return SiteLayout("mdbook", reason, tuple(pages), root, title, skipped=tuple(skipped))
+    unlisted = dict.fromkeys((file for file in find_files(source).files if file != summary), _UNLISTED)
+    return SiteLayout(
+        "mdbook", reason, tuple(pages), root, title, skipped=tuple(skipped), docs=source, left_out=unlisted
+    )
 
 
 def _pages(summary: str, source: Path, skipped: list[SkippedFile]) -> list[SourcePage]:

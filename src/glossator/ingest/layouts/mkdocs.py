@@ -14,7 +14,15 @@ import yaml
 from glossator.core.types import SkippedFile
 from glossator.ingest.files import is_inside, peek
 from glossator.ingest.formats.markdown import scalar
-from glossator.ingest.layouts.page import MARKDOWN_SUFFIXES, SiteConfig, SiteLayout, SourcePage, find_files, relative_id
+from glossator.ingest.layouts.page import (
+    MARKDOWN_SUFFIXES,
+    SiteConfig,
+    SiteLayout,
+    SourcePage,
+    find_files,
+    not_markdown,
+    relative_id,
+)
 
 CONFIG_FILES: tuple[str, ...] = ("mkdocs.yml", "mkdocs.yaml")
 MAX_INHERITANCE_DEPTH = 8
@@ -92,9 +100,11 @@ def _layout(docs: Path, config: dict[str, Any], reason: str, root: Path) -> Site
     _collect_nav_entries(config.get("nav"), (), nav_entries)
     directory_urls = config.get("use_directory_urls", True) is not False
     pages = []
+    left_out: dict[Path, str] = {}
     found = find_files(docs)
     for path in found.files:
         if path.suffix.lower() not in MARKDOWN_SUFFIXES:
+            left_out[path] = not_markdown("MkDocs")
             continue
         name = relative_id(path, docs)
         position, title, chapters = nav_entries.get(name, (math.inf, "", path.relative_to(docs).parts[:-1]))
@@ -110,6 +120,8 @@ def _layout(docs: Path, config: dict[str, Any], reason: str, root: Path) -> Site
         scalar(config.get("site_url")),
         extensions=_names(config.get("markdown_extensions")) | _names(config.get("plugins")),
         skipped=found.skipped,
+        docs=docs,
+        left_out=left_out,
     )
 
 

@@ -47,7 +47,9 @@ class SiteLayout:
 
     `reason` says why this layout was taken, `title` is that of the site, `mdx` tells whether files named .md are MDX,
     and `extensions` are the Markdown extensions and plugins of the site. `references` has the title and the target of
-    every name by which its pages refer to each other, `attributes` the values that its configuration defines.
+    every name by which its pages refer to each other, `attributes` the values that its configuration defines. `docs` is
+    the folder of the pages; for the readable files in it that are no pages, `left_out` says why; `unused` reports all
+    that are no pages, by kind.
     """
 
     name: str
@@ -62,6 +64,9 @@ class SiteLayout:
     snippets: Path | None = None
     references: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     attributes: Mapping[str, str] = field(default_factory=dict)
+    docs: Path | None = None
+    left_out: Mapping[Path, str] = field(default_factory=dict)
+    unused: tuple[SkippedFile, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +110,11 @@ class SiteConfig:
         return docs
 
 
+def not_markdown(generator: str) -> str:
+    """Why a readable file that is not Markdown is no page."""
+    return f"{generator} makes pages of Markdown only; --layout plain reads other files too."
+
+
 class SiteGenerator(Protocol):
     """A module that reads the sites of one generator."""
 
@@ -142,6 +152,27 @@ def find_files(root: Path) -> FoundFiles:
             else:
                 skipped.append(_skipped_link(path, "the link is broken, or leads out of the folder."))
     return FoundFiles(tuple(files), tuple(skipped))
+
+
+def report_left_out(layout: SiteLayout, named: Path) -> SiteLayout:
+    """The layout with the readable files of the named folder that are no pages, as one for each kind and reason."""
+    pages = {page.path.resolve() for page in layout.pages}
+    known = {path.resolve(): reason for path, reason in layout.left_out.items()}
+    docs = (layout.docs or named).resolve()
+    kinds: dict[tuple[str, str], list[Path]] = {}
+    for path in find_files(named).files:
+        real = path.resolve()
+        outside = "" if real.is_relative_to(docs) else f"it is outside {docs.name}, the folder of the site's pages."
+        if real not in pages and (reason := known.get(real, outside)):
+            kinds.setdefault((reason, path.suffix.lower()), []).append(path)
+    unused = [_skipped_kind(paths, reason, suffix) for (reason, suffix), paths in kinds.items()]
+    return replace(layout, unused=tuple(unused))
+
+
+def _skipped_kind(paths: Sequence[Path], reason: str, suffix: str) -> SkippedFile:
+    more = len(paths) - 1
+    others = f" The same goes for {more:,} more {suffix} file{'' if more == 1 else 's'}." if more else ""
+    return SkippedFile(well_formed(str(paths[0])), reason + others, len(paths))
 
 
 def _skipped_link(path: Path, reason: str) -> SkippedFile:

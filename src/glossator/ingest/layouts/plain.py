@@ -18,13 +18,15 @@ from glossator.ingest.layouts.page import (
 
 _BECOMES_HTML = RST_SUFFIXES | ASCIIDOC_SUFFIXES | NOTEBOOK_SUFFIXES
 _GENERATED_PAGES = frozenset({"genindex", "search", "py-modindex", "404", "print", "toc"})
+_GENERATED = "its name is that of an index, search or error page that site generators make."
 
 
 def folder_layout(root: Path, reason: str) -> SiteLayout:
     """Every readable file is a page; the URL of an index file is that of its folder."""
     found = find_files(root)
     pages = [_page(path, root) for path in found.files if not _is_generated(path)]
-    return SiteLayout("plain", reason, tuple(pages), root, skipped=found.skipped)
+    generated = dict.fromkeys(filter(_is_generated, found.files), _GENERATED)
+    return SiteLayout("plain", reason, tuple(pages), root, skipped=found.skipped, left_out=generated)
 
 
 def file_layout(path: Path) -> SiteLayout:
