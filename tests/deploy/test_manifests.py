@@ -19,7 +19,6 @@ STOP_SECONDS = TIMEOUT_SECONDS + 10
 """What a server may take to stop: the timeout of a request, and the grace of `serve/run.py`."""
 OWN_NAMES = {"GLOSSATOR_BOOK", "GLOSSATOR_PUBLISHED_PORT", "GLOSSATOR_WORKERS"}
 """Variables of the Compose file itself."""
-SHARED_INDEX_NAMES = {"GLOSSATOR_INDEX"}
 
 
 def documents(file: Path) -> list[Any]:
@@ -50,7 +49,7 @@ def test_yaml_is_well_formed(file: Path) -> None:
 
 
 def test_every_setting_in_the_files_exists() -> None:
-    settings = {f"GLOSSATOR_{name.upper()}" for name in Settings.model_fields} | OWN_NAMES | SHARED_INDEX_NAMES
+    settings = {f"GLOSSATOR_{name.upper()}" for name in Settings.model_fields} | OWN_NAMES
     for file in DEPLOY.rglob("*"):
         if file.is_file():
             assert set(re.findall(r"\bGLOSSATOR_[A-Z_]+", file.read_text("utf-8"))) <= settings, file.name
