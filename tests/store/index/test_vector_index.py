@@ -57,7 +57,7 @@ def open_descriptors() -> int:
     targets = []
     for descriptor in Path("/proc/self/fd").iterdir():
         with suppress(FileNotFoundError):
-            targets.append(os.readlink(descriptor))
+            targets.append(str(descriptor.readlink()))
     return sum(target.startswith("/") and not target.startswith(("/dev/", "/proc/")) for target in targets)
 
 
