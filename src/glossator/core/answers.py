@@ -11,6 +11,9 @@ UNAVAILABLE_NOTICE = "AI summarization unavailable."
 KEYWORDS_NOTICE = "Search by meaning is unavailable: only keywords were searched."
 """Shown when the embedding model failed."""
 
+SELECTION_TITLE = "Your selection"
+"""The title of the source of an answer about a selection."""
+
 SNIPPET_LENGTH = 200
 """Characters of a passage shown as a preview."""
 
@@ -166,6 +169,14 @@ class Answer:
     """Whether the embedding model failed, so that only keywords were searched."""
     cached: bool = field(default=False, compare=False)
     """Whether it came from the answer cache."""
+
+    @property
+    def selection_note(self) -> str:
+        """What an answer about a selection takes from it."""
+        count = len(self.sentences)
+        if not count:  # another chat service stored the answer as one text
+            return "The answer is based on this selection only."
+        return f"{count} {'sentence is' if count == 1 else 'sentences are'} based on this selection only."
 
 
 class Delta(str):
