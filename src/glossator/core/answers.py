@@ -167,6 +167,8 @@ class Answer:
     """Whether a model failed: a language model did not write or finish this answer, or only keywords were searched."""
     keywords_only: bool = False
     """Whether the embedding model failed, so that only keywords were searched."""
+    draft_rejected: bool = False
+    """Whether a language model made claims of which none is supported; quotes may have taken their place."""
     cached: bool = field(default=False, compare=False)
     """Whether it came from the answer cache."""
 
