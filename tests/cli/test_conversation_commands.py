@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from contextlib import closing
 from pathlib import Path
 from sqlite3 import connect
@@ -42,12 +43,37 @@ def test_export_as_markdown(tides_book: Book, tides_data: Path) -> None:
     assert (exported.code, exported.err) == (0, "")
     assert exported.out.startswith("# Conversation tides\n")
     assert (
-        f"\n> {SPRING_TIDES}\n\n{answer.text}\n\n1. [Tides › Spring tides](<{answer.citations[0].url}>)\n"
+        f"\n> {SPRING_TIDES}\n\n{answer.text}\n\nSources:\n\n1. [Tides › Spring tides](<{answer.citations[0].url}>)\n"
         in exported.out
     )
     assert "\n> Who won\n> the football match in Lisbon?\n" in exported.out
     assert exported.out.endswith("\n")
     assert not exported.out.endswith("\n\n")
+
+
+def test_export_lists_the_sources_of_cached_answers_and_of_selections(tides_book: Book, tides_data: Path) -> None:
+    selection = "Neap tides occur at the first and third quarter of the Moon."
+    tides_book.ask(SPRING_TIDES, session_id="other")
+    tides_book.ask(MOON, session_id="tides")
+    assert tides_book.ask(SPRING_TIDES, session_id="tides").cached
+    tides_book.ask("When do neap tides occur?", selected_text=selection, session_id="tides")
+    tides_book.ask(OUT_OF_SCOPE, session_id="tides")
+    exported = run("sessions", "export", "tides", "--data-dir", tides_data, "--json")
+    answers = [exchange["answer"] for exchange in json.loads(exported.out)["exchanges"]]
+    places = []
+    for answer in answers:
+        numbers = [citation["number"] for citation in answer["citations"]]
+        assert numbers == list(range(1, len(numbers) + 1))
+        assert {int(mark) for mark in re.findall(r"\[(\d+)\]", answer["text"])} == set(numbers)
+        places.append([citation["section"] or citation["title"] for citation in answer["citations"]])
+        for sentence in answer["sentences"]:
+            quoted = answer["citations"][sentence["citations"][0] - 1]
+            assert sentence["verdict"]["evidence"]["chunk_id"] == quoted["chunk_id"]
+    assert (places[1][0], places[2:]) == ("Spring tides", [["Your selection"], []])
+    parts = run("sessions", "export", "tides", "--data-dir", tides_data).out.split("\n## ")[1:]
+    for part, answer in zip(parts, answers, strict=True):
+        listed = re.findall(r"^(\d+)\. (?:\[.*\]\(<(.*)>\)|Your selection)$", part.partition("\nSources:\n\n")[2], re.M)
+        assert listed == [(str(citation["number"]), citation["url"]) for citation in answer["citations"]]
 
 
 def test_feedback_lists_ratings(tides_book: Book, tides_data: Path) -> None:

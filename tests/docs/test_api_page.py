@@ -55,6 +55,20 @@ async def test_every_line_of_the_page_works(client: httpx.AsyncClient) -> None:
         assert response.status_code in (200, 201, 204), (words, response.text)
 
 
+@pytest.mark.asyncio(loop_scope="module")
+async def test_the_page_names_the_metadata_of_a_chat_stream_and_of_a_history(client: httpx.AsyncClient) -> None:
+    streamed = await doors.stream(client, "/chat/stream", {"query": doors.QUESTION})
+    metadata = streamed.sources["metadata"]
+    paragraph = re.search(r"In addition to the fields of `/chat`, the `metadata`.*?\n\n", PAGE, re.DOTALL)
+    assert paragraph is not None
+    beyond, in_history = paragraph[0].split("(Of these, ")
+    contract = {"query_time_ms", "retrieval_count", "mode", "low_confidence", "request_id"}
+    assert set(re.findall(r"`(\w+)`", beyond)) - {"metadata"} == set(metadata) - contract
+    history = (await client.get(f"/history/{metadata['session_id']}?details=true")).json()["entries"][0]["metadata"]
+    assert set(history) <= set(metadata) - contract | set(re.findall(r"`(\w+)`", in_history))
+    assert {"mode", "selected_text"} <= set(re.findall(r"`(\w+)`", in_history))
+
+
 @pytest.mark.parametrize("door", ["/chat", "/agent/chat", "/agent/query", "/ask", "/query"])
 def test_each_door_has_a_line(door: str) -> None:
     assert any(f"http://127.0.0.1:8000{door}" in words for words in requests())

@@ -113,7 +113,13 @@ async def test_exchange_is_stored_as_the_chat_contract_defines_it(workers: tuple
     assert metadata["query_time_ms"] > 0
     assert metadata["retrieval_count"] == len((await engine.records.receipt(answer.receipt_id)).passages) > 0
     assert (rows[0].selected_text, rows[1].selected_text) == (None, SELECTION)
-    assert (rows[1].sources, rows[1].metadata["retrieval_count"]) == ([], 0)
+    selected = {
+        "source_type": "selected_text",
+        "selection_length": len(SELECTION),
+        "snippet": SELECTION,
+        "relevance_note": "1 sentence is based on this selection only.",
+    }
+    assert (rows[1].sources, rows[1].metadata["retrieval_count"]) == ([selected], 0)
 
 
 async def test_selection_is_part_of_the_history_and_of_an_export(workers: tuple[Engine, Engine]) -> None:

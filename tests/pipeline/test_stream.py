@@ -14,7 +14,10 @@ from glossator.core.question import Question
 from glossator.core.receipts import AnswerWithReceipt
 from glossator.core.types import Passage
 from glossator.facade import Book
+from glossator.verification.judge import Verifier
 from scripted_drafter import ScriptedDrafter
+from scripted_reader import ScriptedReader
+from tides import SPRING_TIDES
 
 QUESTION = "What is the zero-moment point?"
 NONSENSE = "The zero-moment point was painted by Picasso in 1937. [1] It tastes of strawberries. [2]"
@@ -42,6 +45,7 @@ def test_streamed_text_equals_the_answer(sample: Book, size: int) -> None:
     assert text == answer.text
     assert "baker" not in text
     assert len(answer.unsupported_claims) >= 1
+    assert not answer.draft_rejected
     assert {n for s in answer.sentences for n in s.citations} == {c.number for c in answer.citations}
     for citation in answer.citations:
         document = sample.document(citation.document_id)
@@ -67,11 +71,24 @@ def test_wrong_citation_is_corrected(sample: Book) -> None:
 def test_draft_without_supported_claims_falls_back_to_quotes(sample: Book) -> None:
     text, answer = streamed(sample, ScriptedDrafter(lambda _: NONSENSE))
     assert text == answer.text
+    assert answer.draft_rejected
     assert answer.sentences == sample.ask(QUESTION).sentences
     assert [claim.text for claim in answer.unsupported_claims] == [
         "The zero-moment point was painted by Picasso in 1937.",
         "It tastes of strawberries.",
     ]
+
+
+@pytest.mark.parametrize(("support", "rejected"), [(6.0, False), (-0.5, True)], ids=["supported", "in doubt"])
+def test_draft_of_which_only_the_sources_are_quoted_is_rejected(
+    tides_book: Book, support: float, rejected: bool
+) -> None:
+    claim = "Whenever the Moon is new, and again when it is full, the water shows a spring tide."
+    tides_book.engine.verifier = Verifier(None, ScriptedReader(support))
+    text, answer = streamed(tides_book, ScriptedDrafter(f"{claim} [1]"), SPRING_TIDES)
+    quoted = "“Spring tides occur at new moon and at full moon.” [1]"
+    assert text == answer.text == (quoted if rejected else f"{claim} [1]")
+    assert answer.draft_rejected == rejected
 
 
 def test_unsupported_claims_are_marked_in_a_checked_draft(sample: Book) -> None:

@@ -70,6 +70,13 @@ async def test_unknown_page_is_404(client: httpx.AsyncClient, path: str) -> None
     assert "not in the book" in response.text
 
 
+@pytest.mark.parametrize("path", ["/", "/book/tides", "/no/such/page"])
+@pytest.mark.parametrize("method", ["POST", "HEAD", "DELETE"])
+async def test_other_method_is_405_and_names_the_allowed_one(client: httpx.AsyncClient, method: str, path: str) -> None:
+    response = await client.request(method, path)
+    assert (response.status_code, response.headers["allow"]) == (405, "GET")
+
+
 async def test_too_long_question_is_rejected_on_the_page(client: httpx.AsyncClient) -> None:
     response = await client.get("/", params={"q": "x" * 32_001})
     assert response.status_code == 400

@@ -47,7 +47,7 @@ def _rows(document: Schema, schema: Schema, above: str) -> list[str]:
         rows.append(f"| `{above}{name}` | {kind} | {default} | {value.get('description', '')} |")
         for each in inner:
             rows += _rows(document, each, f"{above}{name}{'[]' if 'list' in kind else ''}.")
-    return rows
+    return list(dict.fromkeys(rows))  # the alternatives of a field may have fields in common
 
 
 def _kind(document: Schema, value: Schema) -> tuple[str, list[Schema]]:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from glossator.answer.extractive import Quote
 from glossator.answer.lead_ins import QuoteLayout
 from glossator.core.answers import (
+    SELECTION_TITLE,
     SNIPPET_LENGTH,
     Answer,
     CheckedDraft,
@@ -29,7 +30,6 @@ NOT_IN_BOOK = "The book does not answer this question."
 NOT_IN_SELECTION = "This is not found in your selection."
 NOTHING_TO_QUOTE = "The passages found have no sentence that can be quoted as an answer."
 _ABSTENTIONS = {Mode.SELECTED_TEXT: NOT_IN_SELECTION, Mode.RETRIEVAL_ONLY: NOTHING_TO_QUOTE}
-SELECTION_TITLE = "Your selection"
 
 PageText = Callable[[str], str]
 """The text of a document, by its id."""

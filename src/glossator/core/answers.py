@@ -11,6 +11,9 @@ UNAVAILABLE_NOTICE = "AI summarization unavailable."
 KEYWORDS_NOTICE = "Search by meaning is unavailable: only keywords were searched."
 """Shown when the embedding model failed."""
 
+SELECTION_TITLE = "Your selection"
+"""The title of the source of an answer about a selection."""
+
 SNIPPET_LENGTH = 200
 """Characters of a passage shown as a preview."""
 
@@ -164,8 +167,18 @@ class Answer:
     """Whether a model failed: a language model did not write or finish this answer, or only keywords were searched."""
     keywords_only: bool = False
     """Whether the embedding model failed, so that only keywords were searched."""
+    draft_rejected: bool = False
+    """Whether a language model made claims of which none is supported; quotes may have taken their place."""
     cached: bool = field(default=False, compare=False)
     """Whether it came from the answer cache."""
+
+    @property
+    def selection_note(self) -> str:
+        """What an answer about a selection takes from it."""
+        count = len(self.sentences)
+        if not count:  # another chat service stored the answer as one text
+            return "The answer is based on this selection only."
+        return f"{count} {'sentence is' if count == 1 else 'sentences are'} based on this selection only."
 
 
 class Delta(str):

@@ -106,7 +106,7 @@ async def _from_book(engine: Engine, book: Generation, question: Question, draft
         passages = draft.passages
         if draft.checked.sentences:
             score = _confidence(best_score(passages), draft)
-            answer = replace(cite_checked(draft.checked, passages, score, book.page_text), degraded=draft.degraded)
+            answer = _with_outcome(cite_checked(draft.checked, passages, score, book.page_text), draft)
             written_by = drafter
         elif draft.declined:
             written_by = drafter
@@ -133,8 +133,7 @@ async def _from_selection(engine: Engine, question: Question, drafter: Drafter |
             async for delta in draft.deltas():
                 yield delta
         if draft.checked.sentences:
-            answer = cite_checked_selection(draft.checked, _confidence(1.0, draft))
-            answer = replace(answer, degraded=draft.degraded)
+            answer = _with_outcome(cite_checked_selection(draft.checked, _confidence(1.0, draft)), draft)
         if answer or draft.declined:
             written_by = drafter
     if answer is None:
@@ -144,6 +143,11 @@ async def _from_selection(engine: Engine, question: Question, drafter: Drafter |
         answer = _quoted_or_abstained(quotes, question, (), draft)
         yield Delta.of(answer)
     yield AnswerWithReceipt(receipt_for(engine, question, answer, (), None, written_by))
+
+
+def _with_outcome(answer: Answer, draft: DraftStream) -> Answer:
+    """An answer from a draft, which says whether the draft was cut short or rejected as a whole."""
+    return replace(answer, degraded=draft.degraded, draft_rejected=draft.rejected)
 
 
 def _quoted_or_abstained(
@@ -165,7 +169,9 @@ def _quoted_or_abstained(
     if draft is None:
         return answer
     answer = replace(answer, unsupported_claims=draft.checked.unsupported_claims)
-    return replace(answer, mode=mode, degraded=True) if failed else answer
+    if failed:
+        return replace(answer, mode=mode, degraded=True)
+    return replace(answer, draft_rejected=draft.rejected)
 
 
 def _claims_replaced(draft: DraftStream | None) -> int:

@@ -7,12 +7,12 @@ import logging
 import random
 import time
 import uuid
-from collections.abc import AsyncIterator, Callable, Coroutine
+from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import asdict, replace
 from typing import Any
 
-from glossator.core.answers import Delta, Mode
+from glossator.core.answers import Citation, Delta, Mode
 from glossator.core.conversations import CleanupResult, Exchange, ExchangeMetadata, History, Session, SessionKey, Turn
 from glossator.core.errors import (
     ConversationChanged,
@@ -185,12 +185,17 @@ def session_to_markdown(session: Session, exchanges: list[Exchange]) -> str:
         lines += [f"> {line}" for line in exchange.question.splitlines()]
         if exchange.selection is not None:
             lines += ["", "Selected text:", "", *(f"> {line}" for line in exchange.selection.splitlines())]
-        lines += ["", exchange.answer.text, ""]
-        lines += [
-            f"{c.number}. [{_breadcrumbs(c.title, c.section)}](<{c.url}>)" for c in exchange.answer.citations if c.url
-        ]
-        lines += [""] if exchange.answer.citations else []
+        lines += ["", exchange.answer.text, "", *_source_list(exchange.answer.citations)]
     return "\n".join(lines).rstrip() + "\n"
+
+
+def _source_list(citations: Sequence[Citation]) -> list[str]:
+    """The sources as a numbered list; the line above it separates it from a list at the end of the answer."""
+    sources = [
+        f"{c.number}. [{_breadcrumbs(c.title, c.section)}](<{c.url}>)" if c.url else f"{c.number}. {c.title}"
+        for c in citations
+    ]
+    return ["Sources:", "", *sources, ""] if sources else []
 
 
 def _breadcrumbs(*names: str) -> str:

@@ -59,6 +59,11 @@ class DraftStream:
         """The draft so far: what the gate passed, and what it withheld."""
         return self._gate.checked
 
+    @property
+    def rejected(self) -> bool:
+        """Whether the model made claims and none is supported, although sources may be quoted in their place."""
+        return bool(self._gate.withheld or self._gate.replaced) and not self._gate.supported
+
     async def deltas(self) -> AsyncIterator[Delta]:
         """Checked text, as soon as it is available; an unfinished sentence of a failed model is never shown."""
         try:

@@ -236,8 +236,8 @@ def _exception_handlers(settings: Settings, api_routes: list[APIRoute]) -> dict[
             request.scope.pop("route", None)  # the page route, whose errors are HTML
             error = HTTPException(HTTPStatus.NOT_FOUND)
         response = error_response(request, error, DOORS, dev=settings.dev_mode)
-        if response.status_code == HTTPStatus.METHOD_NOT_ALLOWED and (methods := _methods(api_routes, request)):
-            response.headers["Allow"] = methods
+        if response.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
+            response.headers["Allow"] = _methods(api_routes, request) or "GET"  # other paths are pages
         return response
 
     return {RequestValidationError: handle, HTTPException: handle}

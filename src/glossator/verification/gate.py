@@ -74,6 +74,7 @@ class Gate:
         self.sentences: list[Sentence] = []
         self.withheld: list[UnsupportedClaim] = []
         self.replaced: list[UnsupportedClaim] = []
+        self.supported = 0
 
     @property
     def checked(self) -> CheckedDraft:
@@ -174,6 +175,7 @@ class Gate:
         if verdict.supported and verdict.evidence:
             number = self._citation_number(verdict.evidence)
             self.sentences.append(Sentence(sanitize(segment.text), (number,), verdict))
+            self.supported += 1
             return self._release(segment, f" [{number}]")
         if self._policy is Policy.STRICT and self._verifier.reader and _is_quotable(segment, verdict):
             return self._quote(segment, verdict)

@@ -14,13 +14,13 @@ CONTEXT = "The zero-moment point (ZMP) is the point on the ground where the sum 
 STATUSES = {"success", "guardrail_triggered", "citation_validation_failed", "error"}
 
 
-async def test_chat(server: httpx.AsyncClient) -> None:
+async def test_chat(server: httpx.AsyncClient, kind: str) -> None:
     response = await server.post("/agent/chat", json=MESSAGE)
     body = response.json()
     assert response.status_code == 200
     assert set(body) == {"response", "session_id", "status"}
     assert body["session_id"] == MESSAGE["session_id"]
-    assert body["status"] == "success"
+    assert body["status"] == ("citation_validation_failed" if kind == "refusing" else "success")
     answer, _, listed = body["response"].partition("\n\nSources:\n")
     cited = {int(number) for number in re.findall(r"\[Source (\d+)\]", answer)}
     sources = dict(re.findall(r"^- \[Source (\d+)\] (\S+)$", listed, re.MULTILINE))

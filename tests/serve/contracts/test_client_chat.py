@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import uuid
 from datetime import datetime
 
@@ -11,6 +12,7 @@ import pytest
 pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.slow]
 
 QUERY = {"query": "What is the zero-moment point?"}
+SELECTION = "Geysers erupt when water boils deep underground. The steam pushes a column of water into the air."
 CITATION = {"source_url", "title", "section", "chunk_position", "similarity_score", "snippet"}
 
 
@@ -42,13 +44,12 @@ async def test_chat(server: httpx.AsyncClient, kind: str) -> None:
 
 
 async def test_selected_text(server: httpx.AsyncClient) -> None:
-    selection = "Geysers erupt when water boils deep underground. The steam pushes a column of water into the air."
-    body = (await server.post("/chat", json={"query": "Why do geysers erupt?", "selected_text": selection})).json()
+    body = (await server.post("/chat", json={"query": "Why do geysers erupt?", "selected_text": SELECTION})).json()
     assert body["metadata"]["mode"] == "selected_text"
     for source in body["sources"]:
         assert source["source_type"] == "selected_text"
-        assert source["selection_length"] == len(selection)
-        assert source["snippet"] == selection[:200]
+        assert source["selection_length"] == len(SELECTION)
+        assert source["snippet"] == SELECTION[:200]
         assert source["relevance_note"]
 
 
@@ -56,13 +57,18 @@ async def test_history(server: httpx.AsyncClient) -> None:
     session_id = str(uuid.uuid4())
     for query in ("What is the zero-moment point?", "What is inverse kinematics?"):
         assert (await server.post("/chat", json={"query": query, "session_id": session_id})).status_code == 200
+    asked = {"query": "Why do geysers erupt?", "selected_text": SELECTION, "session_id": session_id}
+    assert (await server.post("/chat", json=asked)).status_code == 200
     body = (await server.get(f"/history/{session_id}", params={"limit": 100})).json()
     assert set(body) == {"session_id", "entries", "total_entries"}
-    assert body["total_entries"] == 2
+    assert body["total_entries"] == 3
     assert body["entries"][0]["query"] == "What is the zero-moment point?"
     for entry in body["entries"]:
         assert set(entry) == {"timestamp", "query", "response", "sources"}
         assert datetime.fromisoformat(entry["timestamp"])
+        assert all(set(source) >= CITATION for source in entry["sources"])
+        assert set(re.findall(r"\[(\d+)\]", entry["response"])) <= {str(n) for n in range(1, len(entry["sources"]) + 1)}
+    for entry in body["entries"][:2]:
         assert all(set(source) == CITATION for source in entry["sources"])
 
 

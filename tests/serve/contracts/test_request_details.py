@@ -9,7 +9,7 @@ from typing import Any
 import httpx
 import pytest
 
-from doors import FACT, OUT_OF_SCOPE, QUESTION, SELECTION, Body, passages, post, serving, stream
+from doors import FACT, FALSEHOOD, OUT_OF_SCOPE, QUESTION, SELECTION, Body, passages, post, serving, stream
 from llm_server import LlmServer, fails, says
 
 pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.slow]
@@ -151,6 +151,8 @@ async def test_similarity_threshold_is_a_setting(data: Path, threshold: float | 
         (says("NOT FOUND"), QUESTION, None, "guardrail_triggered"),
         (says("NOT FOUND"), "Who painted it?", SELECTION, "guardrail_triggered"),
         (says("Geysers are painted by elephants."), "Who painted it?", SELECTION, "citation_validation_failed"),
+        (says(FALSEHOOD), QUESTION, None, "citation_validation_failed"),
+        (says(f"{FALSEHOOD} [Source 1] {FACT} [Source 1]"), QUESTION, None, "success"),
         (fails(400), "Who painted the ceiling?", SELECTION, "error"),
     ],
 )
@@ -160,6 +162,21 @@ async def test_every_status_of_the_agent_door_is_reached(
     model.script(reply)
     body = {"message": message, "session_id": str(uuid.uuid4()), "context_text": context_text}
     assert (await post(llm_client, "/agent/chat", body)).json()["status"] == status
+
+
+async def test_quotes_in_place_of_a_rejected_draft_are_cited_and_reported_as_failed_validation(
+    llm_client: httpx.AsyncClient, model: LlmServer
+) -> None:
+    model.script(says(f"{FALSEHOOD} [Source 1]"))
+    body, repeatable = {"message": QUESTION, "session_id": str(uuid.uuid4())}, {"idempotency-key": str(uuid.uuid4())}
+    first, again = [(await llm_client.post("/agent/chat", json=body, headers=repeatable)).json() for _ in range(2)]
+    assert first == again
+    assert first["status"] == "citation_validation_failed"
+    assert FACT in first["response"]
+    assert "Jean" not in first["response"]
+    assert "[Source 1]" in first["response"].partition("\n\nSources:\n")[0]
+    streamed = await stream(llm_client, "/agent/chat", body | {"stream": True})
+    assert (streamed.text, streamed.sources["metadata"]["status"]) == (first["response"], first["status"])
 
 
 @pytest.mark.parametrize(

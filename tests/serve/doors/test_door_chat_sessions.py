@@ -9,10 +9,7 @@ import httpx
 import pytest
 
 from door_chat import INVERSE, NOT_UUID4, chat, error_of, history
-from doors import (
-    OUT_OF_SCOPE,
-    QUESTION,
-)
+from doors import ABOUT_SELECTION, OUT_OF_SCOPE, QUESTION, SELECTION, is_fraction
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -43,6 +40,20 @@ async def test_history_returns_the_answers_oldest_first(client: httpx.AsyncClien
     assert [entry["query"] for entry in found["entries"]] == [QUESTION, OUT_OF_SCOPE, INVERSE]
     assert [entry["response"] for entry in found["entries"]] == [each["answer"] for each in shown]
     assert [entry["sources"] for entry in found["entries"]] == [each["sources"] for each in shown]
+
+
+async def test_history_returns_a_selection_as_the_answer_did_and_as_the_contract_of_a_history_wants_it(
+    client: httpx.AsyncClient,
+) -> None:
+    shown = await chat(client, query=ABOUT_SELECTION, selected_text=SELECTION)
+    (entry,) = (await history(client, shown["session_id"]))["entries"]
+    assert entry["response"] == shown["answer"]
+    assert "[1]" in entry["response"]
+    (answered,), (stored,) = shown["sources"], entry["sources"]
+    assert answered.items() <= stored.items()
+    passage = {"source_url": "", "title": "Your selection", "section": "", "chunk_position": 0}
+    assert stored == answered | passage | {"similarity_score": stored["similarity_score"]}
+    assert is_fraction(stored["similarity_score"])
 
 
 @pytest.mark.parametrize(("query", "count"), [("", 3), ("?limit=1", 1), ("?limit=2", 2), ("?limit=100", 3)])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import uuid
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
@@ -11,9 +12,9 @@ import httpx
 import pytest
 import pytest_asyncio
 
-from cited_answers import DOORS, SELECTION, WITHOUT_SELECTION, CitedAnswer
+from cited_answers import CONVERSATIONS, DOORS, SELECTION, WITHOUT_SELECTION, CitedAnswer
 from door_chat import INVERSE
-from doors import PAGES, QUESTION, Body, page_url, passages, serving
+from doors import OUT_OF_SCOPE, PAGES, QUESTION, Body, page_url, passages, serving
 from llm_server import LlmServer, Reply, drops_connection, fails, running_llm_server, says
 
 pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.slow]
@@ -154,3 +155,55 @@ def _data(events: str) -> tuple[str, list[Body]]:
     """The text and the sources of a stream."""
     parsed = [json.loads(line[6:]) for line in events.splitlines() if line.startswith("data: ")]
     return "".join(d.get("delta", "") for d in parsed), [d["sources"] for d in parsed if "sources" in d]
+
+
+def _last_event_ids(events: str) -> list[str]:
+    return [line[4:] for line in events.splitlines() if line.startswith("id: ")]
+
+
+@pytest.mark.parametrize("selection", [None, BOOK_SELECTION], ids=["book", "selection"])
+@pytest.mark.parametrize("mode", ["quotes", "full, draft 0", "retrieval only", "degraded"])
+@pytest.mark.parametrize("door", CONVERSATIONS)
+async def test_history_of_a_resumed_answer_has_its_sources(
+    door: str, mode: str, selection: str | None, clients: Clients, model: LlmServer, chunks: dict[str, str]
+) -> None:
+    reply, session, conversation = MODES[mode], str(uuid.uuid4()), CONVERSATIONS[door]
+    client = clients[reply is not None]
+    model.script(reply or fails(500))
+    for question in ("What is the Jacobian?", INVERSE):
+        body = conversation.body(question, selection, session)
+        whole = await client.post(conversation.path, json=body)
+        resumed = {"last-event-id": _last_event_ids(whole.text)[0]}
+        assert (await client.post(conversation.path, json=body, headers=resumed)).status_code == 200
+    answers = await conversation.history(client, session)
+    assert len(answers) == 2
+    for answer in answers:
+        check(answer, chunks)
+    assert bool(answers[1].marks) == (selection is None or door != "agent")
+
+
+@pytest.mark.parametrize("selection", [None, BOOK_SELECTION], ids=["book", "selection"])
+@pytest.mark.parametrize("door", CONVERSATIONS)
+async def test_history_of_a_cached_answer_has_its_sources(
+    door: str, selection: str | None, data: Path, chunks: dict[str, str]
+) -> None:
+    conversation, sessions = CONVERSATIONS[door], [str(uuid.uuid4()) for _ in range(2)]
+    async with serving(data, verify_models=False) as caching:
+        for session, questions in zip(sessions, [(INVERSE,), (QUESTION, INVERSE)], strict=True):
+            for question in questions:
+                await caching.post(conversation.path, json=conversation.body(question, selection, session))
+        first, second = [await conversation.history(caching, session) for session in sessions]
+        metrics = (await caching.get("/metrics")).text
+    assert 'glossator_cache_total{found="hit"} 1.0' in metrics
+    assert second[1] == first[0]
+    for answer in (*first, *second):
+        check(answer, chunks)
+
+
+@pytest.mark.parametrize("selection", [None, BOOK_SELECTION], ids=["book", "selection"])
+@pytest.mark.parametrize("door", ["history", "agent_session", "grounded_session", "mcp"])
+async def test_refusal_in_a_history_has_neither_marks_nor_sources(
+    door: str, selection: str | None, clients: Clients
+) -> None:
+    answer = await DOORS[door](clients[False], OUT_OF_SCOPE, selection)
+    assert (answer.marks, answer.sources) == ([], [])

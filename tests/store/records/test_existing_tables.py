@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 
-from glossator.core.answers import Citation
+from glossator.core.answers import Citation, Mode
 from glossator.core.conversations import SessionKey, session_key
 from glossator.core.question import Question
 from glossator.store.records.database import HEAD, Database, database_url
@@ -33,7 +33,17 @@ SOURCE = {
 }
 
 
-async def insert_foreign_exchange(records: RecordStore, key: SessionKey, *more: dict[str, Any]) -> None:
+SELECTED = {
+    "source_type": "selected_text",
+    "selection_length": 900,
+    "snippet": "Spring tides occur at new moon.",
+    "relevance_note": "All of it.",
+}
+
+
+async def insert_foreign_exchange(
+    records: RecordStore, key: SessionKey, *more: dict[str, Any], first: dict[str, Any] = SOURCE
+) -> None:
     """Insert a session and an exchange with only the columns of the chat service that had these tables before."""
 
     def table(source: sa.Table, *names: str) -> sa.TableClause:
@@ -41,7 +51,7 @@ async def insert_foreign_exchange(records: RecordStore, key: SessionKey, *more: 
 
     await execute(records, sa.insert(table(sessions, "session_id")), {"session_id": key.session_id})
     columns = {"session_id": key.session_id, "query": "When?", "response": "At new moon."}
-    row = columns | {"sources": [SOURCE, *more]}
+    row = columns | {"sources": [first, *more]}
     await execute(records, sa.insert(table(conversations, *row)), row)
 
 
@@ -83,6 +93,23 @@ async def test_rows_of_another_program_are_read(records: RecordStore) -> None:
     key = session_key(str(uuid.uuid4()))
     await insert_foreign_exchange(records, key)
     await assert_foreign_exchange_is_read(records, key)
+
+
+async def test_selection_that_another_program_stored_is_a_source(records: RecordStore) -> None:
+    key = session_key(str(uuid.uuid4()))
+    await insert_foreign_exchange(records, key, first=SELECTED)
+    answer = (await records.history(key)).exchanges[0].answer
+    assert answer.mode is Mode.SELECTED_TEXT
+    assert answer.citations == (Citation(1, "", "Your selection", "", SELECTED["snippet"], 0, 0, 0.0),)
+    assert answer.selection_note == "The answer is based on this selection only."
+
+
+async def test_numbers_of_a_source_are_within_their_limits(records: RecordStore) -> None:
+    key = session_key(str(uuid.uuid4()))
+    odd = {"similarity_score": -0.2, "chunk_position": -1}
+    await insert_foreign_exchange(records, key, odd, first={"similarity_score": 1.7})
+    citations = (await records.history(key)).exchanges[0].answer.citations
+    assert [(cited.number, cited.score, cited.position) for cited in citations] == [(1, 1.0, 0), (2, 0.0, 0)]
 
 
 async def test_missing_fields_of_a_source_are_empty(records: RecordStore) -> None:

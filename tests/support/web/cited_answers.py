@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import uuid
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any
@@ -85,13 +86,17 @@ async def chat_stream(client: httpx.AsyncClient, question: str, selection: str |
 async def history(client: httpx.AsyncClient, question: str, selection: str | None) -> CitedAnswer:
     """What the history of a new conversation says after one question."""
     found = await _post(client, "/chat", _with({"query": question}, "selected_text", selection))
-    entry = (await client.get(f"/history/{found['session_id']}")).json()["entries"][0]
-    listed = list(map(_chat_source, entry["sources"]))
-    return CitedAnswer(entry["response"], listed or [SELECTION] * bool(selection))
+    (answer,) = await chat_history(client, found["session_id"])
+    return answer
 
 
-def _agent_body(question: str, selection: str | None) -> Body:
-    return _with({"message": question, "session_id": "marks"}, "context_text", selection)
+async def chat_history(client: httpx.AsyncClient, session: str) -> list[CitedAnswer]:
+    entries = (await client.get(f"/history/{session}")).json()["entries"]
+    return [CitedAnswer(entry["response"], list(map(_chat_source, entry["sources"]))) for entry in entries]
+
+
+def _agent_body(question: str, selection: str | None, session: str = "marks") -> Body:
+    return _with({"message": question, "session_id": session}, "context_text", selection)
 
 
 def _agent_text(text: str) -> CitedAnswer:
@@ -105,6 +110,19 @@ def _agent_text(text: str) -> CitedAnswer:
 
 async def agent(client: httpx.AsyncClient, question: str, selection: str | None) -> CitedAnswer:
     return _agent_text((await _post(client, "/agent/chat", _agent_body(question, selection)))["response"])
+
+
+async def agent_session(client: httpx.AsyncClient, question: str, selection: str | None) -> CitedAnswer:
+    """What a new session says after one question."""
+    name = uuid.uuid4().hex
+    await _post(client, "/agent/chat", _agent_body(question, selection, name))
+    (answer,) = await agent_history(client, name)
+    return answer
+
+
+async def agent_history(client: httpx.AsyncClient, session: str) -> list[CitedAnswer]:
+    messages = (await client.get(f"/agent/session/{session}")).json()["messages"]
+    return [_agent_text(message["content"]) for message in messages if message["role"] == "assistant"]
 
 
 async def agent_stream(client: httpx.AsyncClient, question: str, selection: str | None) -> CitedAnswer:
@@ -139,6 +157,22 @@ async def grounded(client: httpx.AsyncClient, question: str, selection: str | No
 async def grounded_stream(client: httpx.AsyncClient, question: str, selection: str | None) -> CitedAnswer:
     found = await stream(client, "/agent/query/session", _grounded_body(question, selection) | {"stream": True})
     return CitedAnswer(found.text, list(map(_grounded_source, found.sources["sources"])))
+
+
+async def grounded_session(client: httpx.AsyncClient, question: str, selection: str | None) -> CitedAnswer:
+    """What a new session says after one question."""
+    found = await _post(client, "/agent/query", _grounded_body(question, selection))
+    (answer,) = await grounded_history(client, found["conversation_id"])
+    return answer
+
+
+async def grounded_history(client: httpx.AsyncClient, session: str) -> list[CitedAnswer]:
+    messages = (await client.get(f"/agent/query/session/{session}")).json()["conversation_history"]
+    return [
+        CitedAnswer(message["content"], list(map(_grounded_source, message["sources"])))
+        for message in messages
+        if message["role"] == "assistant"
+    ]
 
 
 async def ask(client: httpx.AsyncClient, question: str, _selection: str | None) -> CitedAnswer:
@@ -215,9 +249,34 @@ async def mcp(client: httpx.AsyncClient, question: str, selection: str | None) -
 DOORS: dict[str, Ask] = {
     function.__name__: function
     for function in (
-        *(chat, chat_stream, history, agent, agent_stream, structured, structured_stream, grounded, grounded_stream),
+        *(chat, chat_stream, history, agent, agent_stream, agent_session, structured, structured_stream),
+        *(grounded, grounded_stream, grounded_session),
         *(ask, ask_stream, query, query_without_sources, query_stream, completion, completion_stream, mcp),
     )
+}
+
+
+@dataclass(frozen=True)
+class Conversations:
+    """A door that stores conversations: how it is asked in a session, and how it returns what was said there."""
+
+    path: str
+    body: Callable[[str, str | None, str], Body]
+    history: Callable[[httpx.AsyncClient, str], Awaitable[list[CitedAnswer]]]
+
+
+def _chat_body(question: str, selection: str | None, session: str) -> Body:
+    return _with({"query": question, "session_id": session}, "selected_text", selection)
+
+
+def _grounded_session_body(question: str, selection: str | None, session: str) -> Body:
+    return _grounded_body(question, selection) | {"conversation_id": session, "stream": True}
+
+
+CONVERSATIONS = {
+    "chat": Conversations("/chat/stream", _chat_body, chat_history),
+    "agent": Conversations("/agent/chat", lambda *asked: _agent_body(*asked) | {"stream": True}, agent_history),
+    "grounded": Conversations("/agent/query/session", _grounded_session_body, grounded_history),
 }
 WITHOUT_SELECTION = {"ask", "ask_stream", "query", "query_without_sources", "query_stream"}
 """Doors whose contract has no selection."""

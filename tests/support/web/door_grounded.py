@@ -109,7 +109,7 @@ def session_of(response: httpx.Response, name: str) -> Body:
     assert found["context_mode"] in {"retrieval_pipeline", "user_provided"}
     assert len(found["conversation_history"]) <= 100
     for message in found["conversation_history"]:
-        assert set(message) == {"role", "content", "timestamp"}
+        assert set(message) == {"role", "content", "timestamp", "sources"}
         assert message["role"] in {"user", "assistant"}
         assert is_timestamp(message["timestamp"])
     return found

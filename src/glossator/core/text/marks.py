@@ -6,9 +6,10 @@ import re
 from collections.abc import Iterator
 
 _CODE_BLOCK = r"(?P<code>```.*?```)"
-_MARK = re.compile(rf"{_CODE_BLOCK}|(?<=[\s\]])\[(?P<number>\d+)\]", re.DOTALL)
-"""A mark follows a space or another mark; `a[1]` is code."""
-_WITH_SPACE = re.compile(rf"{_CODE_BLOCK}|(?:(?<=\])|\s+)\[\d+\]", re.DOTALL)
+_MARK = re.compile(r"\[(\d+)\]")
+_MARKS = re.compile(rf"{_CODE_BLOCK}|(?<=\s)(?:\[\d+\])+", re.DOTALL)
+"""Marks follow a space or another mark; `a[1]` and `a[0][1]` are code, and `[a page][1]` is a link of the book's."""
+_WITH_SPACE = re.compile(rf"{_CODE_BLOCK}|\s+(?:\[\d+\])+", re.DOTALL)
 _IN_BOOK = re.compile(r"(?<!\S)\[((?:Source )?\d{1,3})\]")
 
 
@@ -20,9 +21,12 @@ def strip_marks(text: str) -> str:
 def split_marks(text: str) -> Iterator[tuple[str, int | None]]:
     """The text in pieces: code blocks and what is between marks, with None, and each mark with its number."""
     end = 0
-    for found in _MARK.finditer(text):
+    for found in _MARKS.finditer(text):
         yield text[end : found.start()], None
-        yield found[0], int(found["number"]) if found["number"] else None
+        if found["code"]:
+            yield found["code"], None
+        else:
+            yield from ((mark[0], int(mark[1])) for mark in _MARK.finditer(found[0]))
         end = found.end()
     yield text[end:], None
 
@@ -31,11 +35,9 @@ def as_source_marks(text: str, max_number: int) -> str:
     """The text with `[Source 1]` in place of `[1]`, without marks above the largest number allowed."""
 
     def source_mark(found: re.Match[str]) -> str:
-        if found["code"]:
-            return found["code"]
-        return f"[Source {found['number']}]" if int(found["number"]) <= max_number else ""
+        return f"[Source {found[1]}]" if int(found[1]) <= max_number else ""
 
-    return _MARK.sub(source_mark, text)
+    return _MARKS.sub(lambda found: found["code"] or _MARK.sub(source_mark, found[0]), text)
 
 
 def escape_marks(text: str) -> str:

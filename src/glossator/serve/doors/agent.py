@@ -245,15 +245,16 @@ def _source_list(citations: list[Citation]) -> str:
 
 
 def _status(answer: Answer) -> Literal["success", "guardrail_triggered", "citation_validation_failed", "error"]:
-    """Questions without an answer trigger the guardrail; a draft without any supported claim has failed validation.
+    """A draft without any supported sentence has failed validation, even if quotes from the book take its place.
 
-    If the language model failed and no quote answers the question, that is an error: it might have had an answer.
+    Questions without an answer trigger the guardrail. If a model failed and no quote answers the question, that is an
+    error: it might have had an answer.
     """
+    if answer.draft_rejected:
+        return "citation_validation_failed"
     if not answer.abstained:
         return "success"
-    if answer.degraded:
-        return "error"
-    return "citation_validation_failed" if answer.unsupported_claims else "guardrail_triggered"
+    return "error" if answer.degraded else "guardrail_triggered"
 
 
 def _grounded(result: AnswerWithReceipt, context_text: str | None) -> GroundedResponse:

@@ -12,7 +12,7 @@ from fastapi import APIRouter, Query, Request
 from pydantic import UUID4, AfterValidator, BaseModel, Field
 from starlette.responses import Response
 
-from glossator.core.answers import SNIPPET_LENGTH, UNAVAILABLE_NOTICE, Answer, Mode
+from glossator.core.answers import SNIPPET_LENGTH, UNAVAILABLE_NOTICE, Answer, Citation, Mode
 from glossator.core.conversations import Exchange, SessionKey
 from glossator.core.question import Question
 from glossator.core.receipts import AnswerWithReceipt
@@ -99,13 +99,17 @@ class SelectedTextCitation(BaseModel):
     relevance_note: str = Field(description="How the selection relates to the answer")
 
 
+class SelectionInHistory(SelectedTextCitation, SourceCitation):
+    """The same citation in a history, whose contract has passages only: as a passage without a URL."""
+
+
 class ResponseMetadata(BaseModel):
     """Metadata about the response."""
 
     query_time_ms: float = Field(ge=0, description="Total processing time in milliseconds")
     retrieval_count: int = Field(ge=0, description="Number of chunks retrieved")
     mode: Mode
-    low_confidence: bool = Field(default=False, description="True if the best passage scored between 0.3 and 0.5")
+    low_confidence: bool = Field(default=False, description="True if the best passage scored between 0.1 and 0.5")
     request_id: UUID = Field(description="UUID v4 of the request, for tracing")
 
 
@@ -134,9 +138,9 @@ class HistoryEntry(BaseModel):
     timestamp: datetime
     query: str
     response: str
-    sources: list[SourceCitation]
+    sources: list[SourceCitation | SelectionInHistory]
     metadata: dict[str, Any] | None = Field(
-        None, description="Metadata as in a stream's `sources` event; only with `details=true`"
+        None, description="Quotes, verdicts and the like, as in the metadata of a stream; only with `details=true`"
     )
 
 
@@ -235,7 +239,7 @@ def _history_route(router: APIRouter, service: AnswerService) -> None:
                 timestamp=exchange.timestamp,
                 query=exchange.question,
                 response=exchange.answer.text + suggestion_list(exchange.answer),
-                sources=_citations(exchange.answer),
+                sources=[*_citations(exchange.answer), *_selection_in_history(exchange)],
                 metadata=_history_metadata(exchange) if details else None,
             )
             for exchange in found.exchanges
@@ -288,12 +292,27 @@ def _fallback(answer: Answer) -> str | None:
 def _sources(result: AnswerWithReceipt, selection: str | None) -> list[SourceCitation | SelectedTextCitation]:
     if selection is None:
         return [*_citations(result.answer), *_uncited(result)]
-    count = len(result.answer.sentences)
-    if not count:
+    return [_selection(result.answer, selection)] if result.answer.citations else []
+
+
+def _selection(answer: Answer, selection: str) -> SelectedTextCitation:
+    return SelectedTextCitation(
+        selection_length=len(selection),
+        snippet=selection[:SNIPPET_LENGTH],
+        relevance_note=answer.selection_note,
+    )
+
+
+def _selection_in_history(exchange: Exchange) -> list[SelectionInHistory]:
+    """The selection as the source of an answer about it: the whole one, or as much as another service stored of it."""
+    if exchange.answer.mode is not Mode.SELECTED_TEXT:
         return []
-    note = f"{count} {'sentence is' if count == 1 else 'sentences are'} based on this selection only."
     return [
-        SelectedTextCitation(selection_length=len(selection), snippet=selection[:SNIPPET_LENGTH], relevance_note=note)
+        SelectionInHistory(
+            **_selection(exchange.answer, exchange.selection or c.quote).model_dump(),
+            **_citation(c).model_dump(exclude={"snippet"}),
+        )
+        for c in exchange.answer.citations
     ]
 
 
@@ -317,17 +336,18 @@ def _uncited(result: AnswerWithReceipt) -> list[SourceCitation]:
 
 
 def _citations(answer: Answer) -> list[SourceCitation]:
-    return [
-        SourceCitation(
-            source_url=c.url,
-            title=c.title,
-            section=c.section,
-            chunk_position=c.position,
-            similarity_score=c.score,
-            snippet=c.snippet,
-        )
-        for c in cited_sources(answer)
-    ]
+    return [_citation(c) for c in cited_sources(answer)]
+
+
+def _citation(cited: Citation) -> SourceCitation:
+    return SourceCitation(
+        source_url=cited.url,
+        title=cited.title,
+        section=cited.section,
+        chunk_position=cited.position,
+        similarity_score=cited.score,
+        snippet=(cited.snippet or cited.quote)[:SNIPPET_LENGTH],
+    )
 
 
 def _metadata(result: AnswerWithReceipt, context: RequestContext) -> ResponseMetadata:

@@ -108,6 +108,9 @@ class HistoryMessage(BaseModel):
     role: Literal["user", "assistant"]
     content: str
     timestamp: datetime
+    sources: list[GroundedSource] = Field(
+        default_factory=list, description="The sources of an answer: `[n]` in its content is the n-th"
+    )
 
 
 class ConversationSession(BaseModel):
@@ -192,7 +195,7 @@ def _response(result: AnswerWithReceipt) -> AgentResponse:
     flagged = bool(unsupported) or answer.confidence < MEDIUM
     return AgentResponse(
         response_text=_text(answer),
-        sources=_sources(result),
+        sources=_sources(answer),
         confidence_score=answer.confidence,
         grounding_validation=GroundingValidation(
             is_fully_grounded=not unsupported, is_fully_ground=not unsupported, unsupported_claims=unsupported
@@ -208,8 +211,7 @@ def _text(answer: Answer) -> str:
     return cut_after_citation(with_notice(Delta.of(answer)) + suggestion_list(answer), MAX_RESPONSE)
 
 
-def _sources(result: AnswerWithReceipt) -> list[GroundedSource]:
-    answer = result.answer
+def _sources(answer: Answer) -> list[GroundedSource]:
     if answer.mode is Mode.SELECTED_TEXT:
         return [] if answer.abstained else [GroundedSource(content_id=USER_CONTEXT, source_url="", chapter="")]
     return [
@@ -224,7 +226,12 @@ def _session(session: Session, exchanges: list[Exchange]) -> ConversationSession
         for exchange in exchanges
         for message in (
             HistoryMessage(role="user", content=exchange.question, timestamp=exchange.timestamp),
-            HistoryMessage(role="assistant", content=_text(exchange.answer), timestamp=exchange.timestamp),
+            HistoryMessage(
+                role="assistant",
+                content=_text(exchange.answer),
+                timestamp=exchange.timestamp,
+                sources=_sources(exchange.answer),
+            ),
         )
     ]
     return ConversationSession(

@@ -144,7 +144,7 @@ def has_low_confidence(result: AnswerWithReceipt) -> bool:
 
 def cited_sources(answer: Answer) -> list[Citation]:
     """The passages of the book that an answer cites: `[n]` in its text is the n-th of them."""
-    return [citation for citation in answer.citations if citation.url]
+    return [] if answer.mode is Mode.SELECTED_TEXT else list(answer.citations)
 
 
 def passage_texts(result: AnswerWithReceipt) -> dict[str, str]:

@@ -204,7 +204,8 @@ def format_answer(result: AnswerResult) -> str:
     """An answer as text."""
     parts = [f"{'No answer' if result.abstained else 'Answer'}:\n{_quoted(result.text)}"]
     sources = [
-        f"[{c.number}] {_line(c.title, c.section)}\n{_line(c.url)}\n{_quoted(c.quote)}" for c in result.citations
+        "\n".join(filter(None, (f"[{c.number}] {_line(c.title, c.section)}", _line(c.url), _quoted(c.quote))))
+        for c in result.citations
     ]
     parts += ["Sources:", *sources] if sources else []
     near = [f"- {_line(s.title, s.section)}\n  {_line(s.url)}" for s in result.suggestions]

@@ -10,7 +10,7 @@ from typing import Any
 from pydantic import TypeAdapter, ValidationError
 from sqlalchemy import Row
 
-from glossator.core.answers import SNIPPET_LENGTH, Answer, Citation, Mode
+from glossator.core.answers import SELECTION_TITLE, SNIPPET_LENGTH, Answer, Citation, Mode
 from glossator.core.conversations import (
     MAX_CONTEXT_MESSAGES,
     ContextMode,
@@ -33,6 +33,8 @@ UNKNOWN_TIME = datetime(1970, 1, 1, tzinfo=UTC)
 
 _ANSWER = TypeAdapter(Answer)
 _RECEIPT = TypeAdapter(Receipt)
+_SELECTION = "selected_text"
+"""The type of the source of an answer about a selection."""
 _NOT_IN_METADATA = ("text", "session_id", "stored")
 """Fields of an answer that have columns of their own or follow from the row."""
 
@@ -46,22 +48,33 @@ def exchange_columns(question: Question, answer: Answer, metadata: ExchangeMetad
         "query": question.text,
         "selected_text": question.selection,
         "response": answer.text,
-        "sources": [_contract_source(citation) for citation in answer.citations if citation.url],
+        "sources": [_contract_source(citation, answer, question.selection) for citation in answer.citations],
         "metadata": rest | contract | {"request": question.fingerprint},
         "receipt_id": answer.receipt_id or None,
     }
 
 
-def _contract_source(citation: Citation) -> dict[str, Any]:
+def _contract_source(citation: Citation, answer: Answer, selection: str | None) -> dict[str, Any]:
     """A citation as the chat contract defines it, for other programs that read the table."""
+    if selection is not None:
+        return {
+            "source_type": _SELECTION,
+            "selection_length": len(selection),
+            "snippet": selection[:SNIPPET_LENGTH],
+            "relevance_note": answer.selection_note,
+        }
     return {
         "source_url": citation.url,
         "title": citation.title,
         "section": citation.section,
         "chunk_position": citation.position,
-        "similarity_score": min(1.0, max(0.0, citation.score)),
+        "similarity_score": _fraction(citation.score),
         "snippet": (citation.snippet or citation.quote)[:SNIPPET_LENGTH],
     }
+
+
+def _fraction(score: float) -> float:
+    return min(1.0, max(0.0, float(score)))
 
 
 def receipt_columns(receipt: Receipt) -> dict[str, Any]:
@@ -115,15 +128,24 @@ def as_exchange(row: Row[Any], name: str, *, in_context: bool = True) -> Exchang
     try:
         answer = _ANSWER.validate_python((row.metadata or {}) | fields)
     except (ValidationError, TypeError):
-        numbered = enumerate(row.sources if isinstance(row.sources, list) else [], 1)
-        citations = tuple(_legacy_citation(number, source) for number, source in numbered if isinstance(source, dict))
-        answer = Answer(row.response, (), citations, False, Mode.FULL, 0.0, "", session_id=name, stored=True)
+        answer = _foreign_answer(row, name)
     timestamp = row.timestamp or row.created_at or UNKNOWN_TIME
     return Exchange(row.id, timestamp, row.query, answer, row.selected_text, in_context=in_context)
 
 
-def _legacy_citation(number: int, source: dict[str, Any]) -> Citation:
-    """A citation from a source that another chat service stored in these tables."""
+def _foreign_answer(row: Row[Any], name: str) -> Answer:
+    """The answer in a row that another chat service stored in these tables."""
+    sources = [source for source in row.sources if isinstance(source, dict)] if isinstance(row.sources, list) else []
+    citations = tuple(_foreign_citation(number, source) for number, source in enumerate(sources, 1))
+    from_selection = any(source.get("source_type") == _SELECTION for source in sources)
+    mode = Mode.SELECTED_TEXT if from_selection else Mode.FULL
+    return Answer(row.response, (), citations, False, mode, 0.0, "", session_id=name, stored=True)
+
+
+def _foreign_citation(number: int, source: dict[str, Any]) -> Citation:
+    """A citation of such an answer; what is missing or malformed is empty."""
+    if source.get("source_type") == _SELECTION:
+        source = source | {"source_url": "", "title": SELECTION_TITLE}
     url, title, section, quote = (str(source.get(name) or "") for name in ("source_url", "title", "section", "snippet"))
     score, position = (source.get(name) for name in ("similarity_score", "chunk_position"))
     return Citation(
@@ -134,8 +156,8 @@ def _legacy_citation(number: int, source: dict[str, Any]) -> Citation:
         quote=quote,
         start=0,
         end=0,
-        score=float(score) if isinstance(score, int | float) else 0.0,
-        position=position if isinstance(position, int) else 0,
+        score=_fraction(score) if isinstance(score, int | float) else 0.0,
+        position=max(0, position) if isinstance(position, int) else 0,
     )
 
 
