@@ -1,8 +1,8 @@
-"""Fits how the reader's opinions count: in the verdict on a claim, and in the relevance of a passage.
+"""Fits how the reader's opinion counts in the verdict on a claim.
 
-The reader must not have been trained on what this is fitted to: claims, mutated sentences and questions of the
-development books. WiCE, BEGIN, the plain pairs and the test books are only measured.
-Writes the model "reader" of src/glossator/verification/weights.json, and prints the constants of pipeline/reading.py.
+The reader must not have been trained on what this is fitted to: claims and mutated sentences of the development books.
+WiCE, BEGIN, the plain pairs and the test books are only measured.
+Writes the model "reader" of src/glossator/verification/weights.json.
 """
 
 from __future__ import annotations
@@ -13,41 +13,25 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from random import Random
 
 import numpy as np
 from numpy.typing import NDArray
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from glossator.answer import extractive
-from glossator.core.question import Question
-from glossator.core.thresholds import ANSWERABLE, SHOWN
-from glossator.core.types import RetrievalResult
+from glossator.core.thresholds import SHOWN
 from glossator.embed.colbert import ColbertEncoder
-from glossator.pipeline.reading import (
-    READER_LEVELS,
-    RELEVANCE,
-    SEARCH_LEVELS,
-    QuestionReading,
-    limited,
-    read_question,
-    search_book,
-)
 from glossator.read.reader import OnnxReader
-from glossator.retrieve import level_of, weigh_words
 from glossator.verification.judge import Verifier
 from glossator.verification.model import derive_inputs, limit
 from lib import claims as sets
 from lib import written
-from lib.common import ROOT, logistic, unpack
+from lib.common import ROOT, logistic
 
 TARGET = ROOT / "src" / "glossator" / "verification" / "weights.json"
 RIDGE = 5.0
 FALSE_SHOWN = 0.022
 """Share of the false claims of the development books that the gate may show; of other books, about twice that."""
-ANSWERABLE_REFUSED = 0.09
-"""Share of the answerable questions about the development books that may be refused."""
 POSITIVE = frozenset(
     "coverage coverage_anywhere aligned full read_support read_certain read_support_close read_support_near".split()
 )
@@ -130,100 +114,8 @@ def fit_verdict(verifier: Verifier) -> None:
     print(f"verdict: bias {model['bias']}, scale {model['scale']}")
 
 
-@dataclass(frozen=True)
-class AskedQuestion:
-    """A written question with what the search found, what the reader says, and the letters of its evidence."""
-
-    question: written.WrittenQuestion
-    found: RetrievalResult
-    vectors: Sequence[NDArray[np.float32]]
-    reading: QuestionReading
-    words: dict[str, float]
-
-    @property
-    def levels(self) -> list[tuple[float, float]]:
-        """For each passage that was read the logits of the search and of the reader."""
-        return [
-            (limited(item.level, SEARCH_LEVELS), limited(self.reading.passages[item.chunk.chunk_id], READER_LEVELS))
-            for item in self.found.chunks
-            if item.chunk.chunk_id in self.reading.passages
-        ]
-
-    def first_is_evidence(self) -> bool:
-        """Whether the first sentence of a quoted answer is (part of) the evidence."""
-        material = [
-            extractive.ScoredChunk(item.chunk, rows, item.passage.score)
-            for item, rows in zip(self.found.chunks, self.vectors, strict=True)
-        ]
-        query = self.found.query.sentence if self.found.query else None
-        quotes = extractive.choose_sentences(self.words, query, material, self.reading.sentences)
-        if not quotes or quotes[0].chunk.document_id != self.question.document_id:
-            return False
-        return written.is_evidence(quotes[0].text, self.question.evidence)
-
-
-def off_topic(book: str) -> list[written.WrittenQuestion]:
-    """Questions about other books, and everyday requests: nothing in this book answers them."""
-    others = [
-        q["question"]
-        for other in written.DEVELOPMENT
-        if other != book
-        for r in written.rows(other)
-        for q in r["answerable"]
-    ]
-    clinc = json.loads(next(unpack("clinc_dev.tgz").rglob("data_dev.json")).read_text("utf-8"))
-    everyday = [row[0] for rows in clinc.values() for row in rows]
-    random = Random(book)
-    return [written.WrittenQuestion(q, "", "") for q in (*random.sample(others, 60), *random.sample(everyday, 60))]
-
-
-def ask(book: str, reader: OnnxReader) -> list[AskedQuestion]:
-    index, questions = written.as_index(book)
-    questions = [*questions, *off_topic(book)]
-    generation, asked = index.engine.generation(), []
-    for question in questions:
-        found = search_book(index.engine, generation, Question(question.text))
-        chunks = [item.chunk for item in found.chunks]
-        vectors = generation.index.sentence_vectors(chunks)
-        nearness = [rows @ found.query.sentence for rows in vectors] if found.query else []
-        reading = read_question(reader, question.text, chunks, nearness)
-        words = weigh_words(question.text, generation.documents).weights
-        asked.append(AskedQuestion(question, found, vectors, reading, words))
-    index.close()
-    return asked
-
-
-def fit_bias(asked: Sequence[AskedQuestion], search: float, read: float) -> float:
-    """The bias that refuses the share of answerable questions that it may; prints what else it refuses."""
-    usable = [each for each in asked if each.levels]
-    truth = np.array([bool(each.question.evidence) for each in usable])
-    on_topic = np.array([bool(each.question.document_id) for each in usable])
-    levels = np.array([max(search * one + read * other for one, other in each.levels) for each in usable])
-    threshold = float(np.quantile(levels[truth], ANSWERABLE_REFUSED))
-    near, off = (levels[chosen] < threshold for chosen in (on_topic & ~truth, ~on_topic))
-    bias = level_of(ANSWERABLE) - threshold
-    print(f"({bias:.3f}, {search}, {read}): unanswerable refused {near.mean():.1%}, off-topic refused {off.mean():.1%}")
-    return bias
-
-
-def fit_questions(reader: OnnxReader) -> None:
-    """Print the constants for questions, and how the weight of the reader's choice changes the first sentence."""
-    asked = {book: ask(book, reader) for book in written.DEVELOPMENT}
-    development = [each for book in written.DEVELOPMENT for each in asked[book]]
-    for search in (0.0, 0.1, 0.2, 0.3):
-        fit_bias(development, search, RELEVANCE[2])
-    answerable = [each for each in development if each.question.evidence]
-    for weight in (0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0):
-        extractive.READ_WEIGHT = weight
-        share = sum(each.first_is_evidence() for each in answerable) / len(answerable)
-        print(f"READ_WEIGHT {weight}: first sentence is the evidence {share:.1%}")
-
-
 def main() -> None:
-    reader = OnnxReader()
-    if "questions" not in sys.argv[1:]:
-        fit_verdict(Verifier(ColbertEncoder(), reader))
-    fit_questions(reader)
+    fit_verdict(Verifier(ColbertEncoder(), OnnxReader()))
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -9,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from glossator.answer.lead_ins import QuoteLayout, introduced_by, is_lead_in
+from glossator.answer.lead_ins import QuoteLayout, introduced_by, is_lead_in, nearest_code
 from glossator.core.text.words import WordFinder, all_words, content_words, is_statement
 from glossator.core.types import Block, Chunk, Span, Vector
 
@@ -18,26 +19,32 @@ MIN_SENTENCES, USUAL_SENTENCES, MAX_SENTENCES = 2, 4, 5
 MAX_PASSAGES = 5
 """How many passages the sentences may come from."""
 
-_CLOSE_TO_BEST = 0.78
-"""A further sentence must score at least this share of the best one."""
+MAX_DISTANCE = 1.5
+"""How far below the best a further sentence may score: it is then at least 22 % as likely to be the answer."""
 
-_SIMILARITY_WEIGHT, _RELEVANCE_WEIGHT, _RANK_PENALTY = 4.0, 0.35, 0.2
-"""What counts besides the question's words: similarity, the passage's relevance, and its rank."""
-_SUBJECT_WEIGHT, _MAX_SUBJECT_WORDS, _SUBJECT_LENGTH = 0.4, 3, 60
-"""A sentence that begins with all the words of a short question ("What is SLAM?") counts as its definition."""
-READ_WEIGHT = 0.5
-"""The share that the reader gives to a sentence: how likely it is the one that answers."""
-_HEADING_WEIGHT = 0.3
-"""A word of the question in a heading counts this much of one in the sentence itself."""
+SIGNALS = ("words", "heading_words", "similarity", "relevance", "rank", "subject", "shape", "reading")
+"""What the score of a sentence consists of: the question's words in it, those only in the headings above it, its
+similarity to the question, the relevance and rank of its passage, whether it begins with all words of a short question
+("What is SLAM?"), whether it is too short, too long or without an end, and the logarithm of the reader's share."""
+WEIGHTS = (3.64, 2.56, 28.2, 1.37, -0.13, 4.0, -0.3, 0.73)
+WEIGHTS_UNREAD = (5.66, 4.26, 39.0, 0.52, -0.04, 3.0, -0.3, 0.0)
+"""The weight of each signal, with and without the reader (bench/fit/fit_answers.py). Those of `subject` and `shape` are
+set by hand: the questions that are fitted to say little of them."""
+MIN_SHARE = 0.02
+"""Added to the reader's share of a sentence, as some are not read."""
+_MAX_SUBJECT_WORDS, _SUBJECT_LENGTH = 3, 60
 
 _DEPENDS_ON_PREVIOUS = re.compile(
-    r"^(?:it|its|this|that|these|those|they|their|he|she|such|however|but|so|thus|therefore|hence|then|also|and|or|both"
-    r"|instead|otherwise|for example|for instance|in contrast|moreover|furthermore|similarly|as a result"
-    r"|in other words|either|neither)\b",
+    r"^(?:it|its|this|that|these|those|they|their|he|she|such|either|neither|both|in other words|otherwise|then)\b",
     re.IGNORECASE,
 )
+"""A sentence that says nothing by itself; "However, …" and the like can be understood alone."""
 _ARTICLE = re.compile(r"^(?:the|an?)\s+", re.IGNORECASE)
 _SENTENCE_END = re.compile(r"[.!…。！۔।][\"'”’»)\]」』）]*$")
+_ASKS_HOW = re.compile(
+    r"^\W*(?:and |so |but )?how (?:do|does|can|could|should|would|to|might)\b|\b(?:example|command|snippet|syntax)\b",
+    re.IGNORECASE,
+)
 _REFERS_TO_TEXT = re.compile(
     r"\b(?:this|these|those|such|here|above|the (?:text|passage|paragraph|selection))\b", re.IGNORECASE
 )
@@ -87,17 +94,23 @@ class Quote:
 
 
 @dataclass(frozen=True, slots=True)
-class _Candidate:
+class Candidate:
     """A sentence that may be quoted, by the positions of its chunk and of itself in the chunk."""
 
     chunk: int
     sentence: int
+    signals: tuple[float, ...]
     quote: Quote
 
 
 def is_generic(question: str) -> bool:
     """Whether a question asks about a text as a whole ("explain this", "summarise")."""
     return all(word in _GENERIC_WORDS for word in all_words(question))
+
+
+def asks_how(question: str) -> bool:
+    """Whether a question asks how something is done, which documentation shows with code."""
+    return bool(_ASKS_HOW.search(question))
 
 
 def refers_to_text(question: str) -> bool:
@@ -112,20 +125,37 @@ def choose_sentences(
     read: Shares = NOT_READ,
     *,
     fragments: bool = False,
+    with_code: bool = False,
 ) -> list[Quote]:
     """Two to five sentences, first the one that answers best; or `fragments`, if there is no sentence.
 
-    `read` is what the reader says of sentences.
+    `read` is what the reader says of sentences. `with_code` adds the code block nearest to the best one, if no
+    sentence introduces one.
     """
-    candidates = _candidates(weights, query, chunks, read, is_statement)
-    if fragments and not candidates:
-        candidates = _candidates(weights, query, chunks, read, _has_content)
-    if not candidates:
+    found = candidates(weights, query, chunks, read)
+    if fragments and not found:
+        found = candidates(weights, query, chunks, read, _has_content)
+    if not found:
         return []
-    ranked = sorted(candidates, key=lambda c: (-c.quote.score, c.chunk, c.sentence))
-    by_place = {(c.chunk, c.sentence): c for c in candidates}
+    ranked = sorted(found, key=lambda c: (-c.quote.score, c.chunk, c.sentence))
+    by_place = {(c.chunk, c.sentence): c for c in found}
     ordered = _answer_first(_pick(ranked), by_place)
-    return _with_introduced(ordered, ranked[0].quote, {item.chunk.chunk_id: item for item in chunks})
+    best, items = ranked[0].quote, {item.chunk.chunk_id: item for item in chunks}
+    quotes = _with_introduced(ordered, best, items)
+    if with_code and not any(quote.layout is QuoteLayout.CODE for quote in quotes):
+        quotes += _nearest_code(best, items[best.chunk.chunk_id], quotes)
+    return quotes
+
+
+def _nearest_code(best: Quote, item: ScoredChunk, quotes: Sequence[Quote]) -> list[Quote]:
+    """The code block of a passage nearest to a sentence, with its lead-in."""
+    found = nearest_code(best.span, item.chunk, item.blocks)
+    quoted = {(quote.chunk.chunk_id, quote.span.start) for quote in quotes}
+    return [
+        Quote(best.chunk, part.span, best.score, part.layout, part.marker)
+        for part in found
+        if (best.chunk.chunk_id, part.span.start) not in quoted
+    ]
 
 
 def _with_introduced(quotes: Sequence[Quote], best: Quote, chunks: dict[str, ScoredChunk]) -> list[Quote]:
@@ -151,7 +181,7 @@ def _most_central(chunks: Sequence[ScoredChunk], is_quotable: Callable[[str], bo
         return []
     centre = np.mean(vectors, axis=0)
     candidates = [
-        _Candidate(c, s, Quote(item.chunk, span, float(vector @ centre) - 0.01 * s - 0.02 * c))
+        Candidate(c, s, (), Quote(item.chunk, span, float(vector @ centre) - 0.01 * s - 0.02 * c))
         for c, item in enumerate(chunks)
         for s, (span, vector) in enumerate(zip(item.chunk.sentences, item.vectors, strict=True))
         if is_quotable(item.chunk.text[span.start : span.end])
@@ -161,16 +191,17 @@ def _most_central(chunks: Sequence[ScoredChunk], is_quotable: Callable[[str], bo
     return [c.quote for c in sorted(best, key=lambda c: (c.chunk, c.sentence))]
 
 
-def _candidates(
+def candidates(
     weights: dict[str, float],
     query: Vector | None,
     chunks: Sequence[ScoredChunk],
     read: Shares,
-    is_quotable: Callable[[str], bool],
-) -> list[_Candidate]:
+    is_quotable: Callable[[str], bool] = is_statement,
+) -> list[Candidate]:
+    """The sentences that may be quoted, and the lead-ins of code and lists, each scored."""
     finder = WordFinder(tuple(weights))
     seen: set[str] = set()
-    found: list[_Candidate] = []
+    found: list[Candidate] = []
     for c, item in enumerate(chunks[:MAX_PASSAGES]):
         similarities = item.vectors @ query if query is not None else np.zeros(len(item.vectors))
         in_headings = {stem for _, stem in finder.find(item.chunk.context)}
@@ -180,30 +211,38 @@ def _candidates(
             if text in seen or not (is_quotable(text) or introduces):
                 continue
             seen.add(text)
-            score = _score(text, item, float(similarities[s]), in_headings, finder, weights) - _RANK_PENALTY * c
             share = read.get((item.chunk.chunk_id, s), 0.0)
-            found.append(_Candidate(c, s, Quote(item.chunk, span, score + READ_WEIGHT * share)))
+            signals = (
+                *_word_signals(text, in_headings, finder, weights),
+                float(similarities[s]),
+                item.relevance,
+                float(c),
+                float(_is_subject(text, finder, weights)),
+                float(_is_misshapen(text)),
+                math.log(share + MIN_SHARE),
+            )
+            found.append(Candidate(c, s, signals, Quote(item.chunk, span, score(signals, bool(read)))))
     return found
 
 
-def _score(
-    text: str,
-    item: ScoredChunk,
-    similarity: float,
-    in_headings: set[str],
-    finder: WordFinder,
-    weights: dict[str, float],
-) -> float:
-    """Similarity to the question, the question's words in the sentence, and the relevance of the passage."""
+def score(signals: Sequence[float], was_read: bool) -> float:
+    """The logit of a sentence being the one that answers, up to a constant of the question."""
+    return sum(w * value for w, value in zip(WEIGHTS if was_read else WEIGHTS_UNREAD, signals, strict=True))
+
+
+def _word_signals(
+    text: str, in_headings: set[str], finder: WordFinder, weights: dict[str, float]
+) -> tuple[float, float]:
+    """The weighted share of the question's words in a sentence, and of those that only its headings have."""
     total = sum(weights.values()) or 1.0
     in_text = {stem for _, stem in finder.find(text)}
-    covered = (
-        sum(weights[w] for w in in_text) + _HEADING_WEIGHT * sum(weights[w] for w in in_headings - in_text)
-    ) / total
+    return sum(weights[w] for w in in_text) / total, sum(weights[w] for w in in_headings - in_text) / total
+
+
+def _is_misshapen(text: str) -> bool:
+    """Whether a sentence is very short or very long, or has no end."""
     words = len(text.split())
-    shape = (0.85 if words < 6 or words > 60 else 1.0) * (1.0 if _SENTENCE_END.search(text) else 0.8)
-    subject = _SUBJECT_WEIGHT if _is_subject(text, finder, weights) else 0.0
-    return shape * (covered + subject + _SIMILARITY_WEIGHT * similarity + _RELEVANCE_WEIGHT * item.relevance)
+    return words < 6 or words > 60 or not _SENTENCE_END.search(text)
 
 
 def _is_subject(text: str, finder: WordFinder, weights: dict[str, float]) -> bool:
@@ -219,11 +258,11 @@ def _has_content(text: str) -> bool:
     return bool(content_words(text))
 
 
-def _pick(ranked: Sequence[_Candidate]) -> list[_Candidate]:
+def _pick(ranked: Sequence[Candidate]) -> list[Candidate]:
     """The best few candidates, without near-duplicates."""
-    picked: list[_Candidate] = []
+    picked: list[Candidate] = []
     for candidate in ranked:
-        close = candidate.quote.score >= _CLOSE_TO_BEST * ranked[0].quote.score
+        close = candidate.quote.score >= ranked[0].quote.score - MAX_DISTANCE
         if len(picked) == USUAL_SENTENCES or (len(picked) >= MIN_SENTENCES and not close):
             break
         if not any(_is_near_duplicate(candidate.quote.text, other.quote.text) for other in picked):
@@ -238,13 +277,13 @@ def _is_near_duplicate(one: str, other: str) -> bool:
     return not differ and len(words & others) > 0.7 * min(len(words), len(others))
 
 
-def _answer_first(picked: list[_Candidate], candidates: dict[tuple[int, int], _Candidate]) -> list[Quote]:
+def _answer_first(picked: list[Candidate], candidates: dict[tuple[int, int], Candidate]) -> list[Quote]:
     """The sentence that answers, then the others in reading order, best passage first.
 
     A sentence that depends on the one before it comes with it.
     """
     first, *others = picked
-    chosen: dict[tuple[int, int], _Candidate] = {}
+    chosen: dict[tuple[int, int], Candidate] = {}
     for c in (first, *sorted(others, key=lambda c: (c.chunk != first.chunk, c.chunk, c.sentence))):
         before = (c.chunk, c.sentence - 1)
         has_room = len(chosen) + 1 < MAX_SENTENCES

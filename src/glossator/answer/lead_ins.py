@@ -64,6 +64,21 @@ def introduced_by(
     return [*found, *run] if 0 < length <= MAX_LENGTH else []
 
 
+def nearest_code(sentence: Span, chunk: Chunk, blocks: Sequence[Block]) -> list[Introduced]:
+    """The code block after a sentence, or else the last before it, with its lead-in; empty if it is too long."""
+    code = [block for block in blocks if block.kind is BlockKind.CODE]
+    after = [block for block in code if block.start >= sentence.end]
+    before = [block for block in code if block.end <= sentence.start]
+    block = after[0] if after else before[-1] if before else None
+    if block is None or block.end - block.start > MAX_LENGTH:
+        return []
+    lead_ins = [
+        span for span in chunk.sentences if span.end <= block.start and not chunk.text[span.end : block.start].strip()
+    ]
+    is_introduced = bool(lead_ins) and is_lead_in(chunk.text[lead_ins[-1].start : lead_ins[-1].end])
+    return [*([Introduced(lead_ins[-1], QuoteLayout.PROSE)] if is_introduced else []), _code(chunk.text, block)]
+
+
 def _sentence_after(sentence: Span, chunk: Chunk) -> Span | None:
     """The sentence that follows, if it is a short lead-in."""
     following = next((span for span in chunk.sentences if span.start >= sentence.end), None)

@@ -11,6 +11,7 @@ from glossator.answer.cite import CheckedQuote, cite, cite_selection
 from glossator.answer.extractive import (
     Quote,
     ScoredChunk,
+    asks_how,
     choose_sentences,
     choose_summary,
     is_generic,
@@ -55,7 +56,8 @@ def extract(
         for f, v in zip(found.chunks, vectors, strict=True)
     ]
     query = found.query.sentence if found.query else None
-    quotes = choose_sentences(weigh_words(question, book.documents).weights, query, material, reading.sentences)
+    weights = weigh_words(question, book.documents).weights
+    quotes = choose_sentences(weights, query, material, reading.sentences, with_code=asks_how(question))
     if not quotes:
         return None
     scores = {passage.chunk_id: passage.score for passage in found.passages}

@@ -34,7 +34,7 @@ RANK_PENALTY = 0.02
 RELEVANCE = (0.0, 0.1, 0.65)
 """The logit of the relevance of a passage: a bias, and weights of its levels in the search and by the reader model.
 
-Chosen on the development books (bench/fit/fit_reader.py), with the bias set so that the sample book's golden questions
+Chosen on the development books (bench/fit/fit_answers.py), with the bias set so that the sample book's golden questions
 hold: with a lower one, fewer answerable questions are refused, and more questions near the topic are answered wrongly.
 """
 
