@@ -61,6 +61,24 @@ def test_sentence_that_answers_brings_the_code_right_after_it(tmp_path: Path) ->
     assert answer.text.startswith("The windlass of the boat is started by a command. [1]\n\n```\nwindlass --start\n```")
 
 
+PAGE_WITH_CODE_BEFORE = (
+    "# Windlass\n\nThe boat has a windlass of steel.\n\n```\nwindlass --start\n```\n\n"
+    "Operators start the windlass of the boat from the bridge, and only when the chain is free.\n"
+)
+
+
+def test_code_of_the_passage_is_quoted_if_the_question_asks_how(tmp_path: Path) -> None:
+    answer = answer_from(tmp_path, PAGE_WITH_CODE_BEFORE, "How do operators start the windlass of the boat?")
+    assert answer.sentences[0].text.startswith("Operators start the windlass")
+    assert "windlass --start" in [sentence.text for sentence in answer.sentences]
+
+
+def test_code_of_the_passage_is_not_quoted_if_nothing_introduces_it(tmp_path: Path) -> None:
+    answer = answer_from(tmp_path, PAGE_WITH_CODE_BEFORE, "Who starts the windlass of the boat?")
+    assert answer.sentences[0].text.startswith("Operators start the windlass")
+    assert "windlass --start" not in [sentence.text for sentence in answer.sentences]
+
+
 def test_sentence_that_answers_comes_first(tmp_path: Path) -> None:
     page = (
         "# Windlass\n\nSailors of old knew many tools. The crew kept the windlass in good order. "
