@@ -68,7 +68,8 @@ def edit_manifest(folder: Path, edit: Callable[[dict[str, Any]], None]) -> None:
 
 def test_ingest_says_which_layout_was_taken_and_why(folder: Path, command: Run) -> None:
     out = passed(command("ingest", folder / "notes"))
-    assert "notes: plain layout (none of docusaurus.config.js, book.toml, mkdocs.yml is in the folder" in out
+    configurations = "docusaurus.config.js, book.toml, mkdocs.yml, conf.py, antora.yml"
+    assert f"notes: plain layout (none of {configurations} is in the folder" in out
     assert "citations open its pages here, at /book/" in out
     assert "choose --layout" in out
     report = as_json(command("ingest", folder / "manual" / "docs", "--json"))
@@ -97,7 +98,7 @@ def test_invalid_base_url_is_refused_before_anything_is_read(url: str, folder: P
 
 
 def test_unknown_layout_and_shared_name_are_refused(folder: Path, command: Run) -> None:
-    assert command("ingest", folder / "notes", "--layout", "sphinx").failed_with(2, "auto", "mkdocs", "plain")
+    assert command("ingest", folder / "notes", "--layout", "hugo").failed_with(2, "auto", "mkdocs", "plain")
     both = command("ingest", folder / "notes", folder / "manual", "--name", "Both")
     assert both.failed_with(2, "A name is for one source")
 

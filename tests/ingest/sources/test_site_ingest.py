@@ -88,7 +88,7 @@ def test_removed_page_stops_answering(site: Site, command: Run) -> None:
     del site.pages["/docs/bread"]
     report = report_of(command("ingest", f"{site.url}/docs/", "--json"))
     assert report["documents"]["removed"] == 1
-    assert report["skipped"] == [{"path": f"{site.url}/docs/bread", "reason": "the page does not exist."}]
+    assert report["skipped"] == [{"path": f"{site.url}/docs/bread", "reason": "the page does not exist.", "files": 1}]
     assert f"{site.url}/docs/bread" not in answers_about(command, "sourdough")
 
 

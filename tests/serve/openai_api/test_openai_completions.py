@@ -120,7 +120,11 @@ async def test_concurrent_requests_get_their_own_answers(async_client: openai.As
 
 @pytest.mark.parametrize(
     ("first", "then", "word"),
-    [("What is a harmonic drive?", "How fast is it?", "factor of 100")],
+    [
+        ("What is a harmonic drive?", "What does it do?", "factor of 100"),
+        ("What is a harmonic drive?", "How does it work?", "factor of 100"),
+        ("What is a harmonic drive?", "Why is it used?", "factor of 100"),
+    ],
 )
 def test_follow_up_question_uses_the_previous_turn(client: openai.OpenAI, first: str, then: str, word: str) -> None:
     assert word not in text_of(ask(client, then))

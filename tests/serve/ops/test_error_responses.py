@@ -45,6 +45,8 @@ EXPECTED_STATUS = {
     "SettingsError": 500,
     "BadInput": 400,
     "SourceError": 400,
+    "FetchRefused": 400,
+    "SourceUnreachable": 400,
     "QuestionError": 400,
     "InvalidSessionId": 400,
     "AddressUnavailable": 500,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext, suppress
 from threading import BoundedSemaphore
@@ -73,6 +74,7 @@ class PostgresConnections:
         self.place = f"Postgres at {self._parameters.get('host', 'localhost')}"
         self.breaker = CircuitBreaker(cooldown_seconds=_COOLDOWN_SECONDS)
         self._idle: list[Connection] = []
+        weakref.finalize(self, _close_all, self._idle)
         self._slots = BoundedSemaphore(_POOL_SIZE)
         self._watchdog = Watchdog()
 
@@ -175,6 +177,12 @@ class PostgresConnections:
 
     def _unavailable(self, reason: str) -> IndexUnavailable:
         return IndexUnavailable(f"The index in {self.place} is unavailable ({reason}).", "Check DATABASE_URL.")
+
+
+def _close_all(connections: list[Connection]) -> None:
+    """Close what a pool that was never closed leaves."""
+    for connection in connections:
+        connection.close()
 
 
 def _transact(connection: Connection, work: Work[T]) -> T:
