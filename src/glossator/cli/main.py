@@ -3,7 +3,8 @@
 Exit codes: 0 success · 1 golden questions failed, claims are unsupported, or the server cannot listen on its address ·
 2 invalid usage or input · 3 a source cannot be ingested · 4 the index cannot be searched, or doctor found a problem ·
 5 the data directory cannot be written, or its key file cannot be read · 6 the embedding model is missing, altered or
-unreachable · 7 conversations cannot be read or stored · 130 interrupted.
+unreachable · 7 conversations cannot be read or stored · 8 no language model responds, and there is nothing to quote
+instead · 130 interrupted.
 """
 
 from __future__ import annotations

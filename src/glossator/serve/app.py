@@ -37,7 +37,7 @@ from glossator.pipeline.examples import ExampleQuestions
 from glossator.pipeline.wiring import Engine, wire
 from glossator.serve.auth.access import AuthMiddleware, token_routes
 from glossator.serve.auth.keys import KEYS_FILE, KeyStore
-from glossator.serve.auth.origins import web_origin
+from glossator.serve.auth.origins import cors_origins
 from glossator.serve.doors import agent, ask, chat, feedback, grounded, query, search
 from glossator.serve.doors import openai as completions
 from glossator.serve.doors.base import DEFAULT_DOOR, door_for
@@ -131,7 +131,7 @@ def create_app(
 def _build(settings: Settings, engine: Engine, streams: Streams, options: ServerOptions) -> _Server:
     metrics = Metrics(engine)
     hosts = AllowedHosts.from_settings(settings)
-    origins = [web_origin(origin.strip()) for origin in settings.cors_origins.split(",") if origin.strip()]
+    origins = cors_origins(settings)
     trace, end_tracing = start_tracing() if tracing_enabled() else (no_tracing, lambda: None)
     return _Server(
         settings=settings,

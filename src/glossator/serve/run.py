@@ -9,7 +9,7 @@ import socket
 import sys
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from threading import Thread
 from typing import TYPE_CHECKING
 
@@ -18,9 +18,13 @@ from glossator.core.settings import Settings
 from glossator.core.validation import is_loopback
 from glossator.pipeline.wiring import Engine, wire
 from glossator.serve.auth.keys import KEYS_FILE, KeyStore
+from glossator.serve.auth.origins import cors_origins
+from glossator.serve.middleware.hosts import AllowedHosts
 from glossator.serve.middleware.limits import MAX_HEADER_BYTES
+from glossator.serve.middleware.rate_limit import failed_auth_limiter, request_limiter
 from glossator.serve.ops.logs import log_config
 from glossator.serve.ops.metrics import MULTIPROCESS_DIR_VARIABLE
+from glossator.serve.ops.tracing import require_tracing, tracing_enabled
 
 if TYPE_CHECKING:
     import uvicorn
@@ -31,6 +35,8 @@ _SHUTDOWN_GRACE_SECONDS = 10.0
 """On top of the request timeout, for streams to end when the server is stopped."""
 _WORKER_TIMEOUT_SECONDS = 30
 """A worker that does not respond for so long is replaced; on a busy machine, five seconds are too few to start."""
+_LOADING_SECONDS = 30.0
+"""How long the end of the process waits for models that are still being loaded; a remote one may hang for longer."""
 
 
 def run_server(settings: Settings, workers: int, *, quiet: bool) -> None:
@@ -39,12 +45,13 @@ def run_server(settings: Settings, workers: int, *, quiet: bool) -> None:
 
     _check_address(settings.host, settings.port)
     # Invalid settings, keys or models are reported here once, not by every worker.
+    _check_settings(settings)
     engine = wire(settings)
     if KeyStore(settings.data_dir / KEYS_FILE).is_open and not is_loopback(settings.host):
         _warn_open_server(settings.host)
     os.environ["GLOSSATOR_DATA_DIR"] = str(settings.data_dir)
     os.environ["GLOSSATOR_HOST"] = settings.host
-    with _shared_metrics(workers):
+    with _shared_metrics(workers), _loading_models(engine) if workers == 1 else nullcontext():
         config = uvicorn.Config(
             _single_process_app(settings, engine) if workers == 1 else "glossator.serve.app:create_app",
             factory=workers > 1,
@@ -66,6 +73,16 @@ def run_server(settings: Settings, workers: int, *, quiet: bool) -> None:
         except SystemExit as stop:
             # uvicorn has logged the reason, such as a port in use, but its exit codes are not ours.
             raise SystemExit(1 if stop.code else 0) from None
+
+
+def _check_settings(settings: Settings) -> None:
+    """Report what the application would refuse, before anything is started."""
+    AllowedHosts.from_settings(settings)
+    cors_origins(settings)
+    request_limiter(settings)
+    failed_auth_limiter(settings)
+    if tracing_enabled():
+        require_tracing()
 
 
 def _check_address(host: str, port: int) -> None:
@@ -90,6 +107,17 @@ def _check_address(host: str, port: int) -> None:
                 raise AddressUnavailable(
                     f"The server cannot listen on port {port} of {host} ({reason}).", "Choose another --host or --port."
                 ) from None
+
+
+@contextmanager
+def _loading_models(engine: Engine) -> Iterator[None]:
+    """Load the models while the rest is imported; a process that ends within their native code is aborted."""
+    loading = Thread(target=engine.warm_up, daemon=True)
+    loading.start()
+    try:
+        yield
+    finally:
+        loading.join(_LOADING_SECONDS)
 
 
 @contextmanager
@@ -128,8 +156,7 @@ def _serve(config: uvicorn.Config) -> None:
 
 
 def _single_process_app(settings: Settings, engine: Engine) -> FastAPI:
-    """The application without workers; its models are loaded while the rest is imported."""
-    Thread(target=engine.warm_up, daemon=True).start()
+    """The application without workers; imported here, while the models are loaded."""
     from glossator.serve.app import create_app
 
     return create_app(settings, engine)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import random
+import re
 import uuid
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
@@ -13,6 +15,7 @@ import pytest
 import pytest_asyncio
 
 from cited_answers import CONVERSATIONS, DOORS, SELECTION, WITHOUT_SELECTION, CitedAnswer
+from commands import run_in_subprocess
 from door_chat import INVERSE
 from doors import OUT_OF_SCOPE, PAGES, QUESTION, Body, page_url, passages, serving
 from llm_server import LlmServer, Reply, drops_connection, fails, running_llm_server, says
@@ -207,3 +210,33 @@ async def test_refusal_in_a_history_has_neither_marks_nor_sources(
 ) -> None:
     answer = await DOORS[door](clients[False], OUT_OF_SCOPE, selection)
     assert (answer.marks, answer.sources) == ([], [])
+
+
+async def test_export_of_resumed_and_cached_answers_lists_their_sources(data: Path, chunks: dict[str, str]) -> None:
+    session = str(uuid.uuid4())
+    async with serving(data, verify_models=False) as caching:
+        await caching.post("/chat", json={"query": INVERSE})
+        for question, selection in ((QUESTION, None), (INVERSE, None), (INVERSE, BOOK_SELECTION)):
+            body = CONVERSATIONS["chat"].body(question, selection, session)
+            whole = await caching.post("/chat/stream", json=body)
+            resumed = {"last-event-id": _last_event_ids(whole.text)[0]}
+            assert (await caching.post("/chat/stream", json=body, headers=resumed)).status_code == 200
+        shown = await CONVERSATIONS["chat"].history(caching, session)
+        command = ("sessions", "export", session, "--data-dir", str(data))
+        as_json, as_markdown = [
+            (await asyncio.to_thread(run_in_subprocess, *command, *form)).out for form in (("--json",), ())
+        ]
+    exported = [exchange["answer"] for exchange in json.loads(as_json)["exchanges"]]
+    assert len(exported) == len(shown) == 3
+    listed = [
+        CitedAnswer(answer["text"], [cited["chunk_id"] or SELECTION for cited in answer["citations"]])
+        for answer in exported
+    ]
+    for answer in listed:
+        check(answer, chunks)
+    assert [answer.cited_sentences for answer in listed] == [answer.cited_sentences for answer in shown]
+    for part, answer in zip(as_markdown.split("\n## ")[1:], exported, strict=True):
+        text, _, sources = part.partition("\n\nSources:\n\n")
+        assert text.endswith(answer["text"])
+        urls = [re.search(r"<(.*)>", line) for line in sources.strip().splitlines()]
+        assert [url[1] if url else "" for url in urls] == [cited["url"] for cited in answer["citations"]]

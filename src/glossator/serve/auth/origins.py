@@ -5,7 +5,8 @@ from __future__ import annotations
 import ipaddress
 import re
 
-from glossator.core.errors import BadInput
+from glossator.core.errors import BadInput, SettingsError
+from glossator.core.settings import Settings
 
 _MAX_ORIGIN_CHARACTERS = 300
 _MAX_HOST_CHARACTERS = 253
@@ -21,6 +22,14 @@ def web_origin(text: str) -> str:
     if not match or not host or not 0 < port <= 65535:
         raise BadInput("Invalid web origin.", "Use https://host or https://host:port, without a path.")
     return f"{match[1]}://{host}" + ("" if port == _DEFAULT_PORTS[match[1]] else f":{port}")
+
+
+def cors_origins(settings: Settings) -> list[str]:
+    """The origins that may call the API from a browser."""
+    try:
+        return [web_origin(origin.strip()) for origin in settings.cors_origins.split(",") if origin.strip()]
+    except BadInput as error:
+        raise SettingsError("GLOSSATOR_CORS_ORIGINS names an invalid web origin.", error.remedy) from None
 
 
 def _normal_host(host: str) -> str | None:

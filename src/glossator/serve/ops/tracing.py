@@ -24,6 +24,11 @@ def tracing_enabled() -> bool:
     return configured and os.environ.get("OTEL_SDK_DISABLED", "").lower() != "true"
 
 
+def require_tracing() -> None:
+    """Refuse tracing if its packages are not installed."""
+    require("otel", f"The OpenTelemetry SDK ({_ENDPOINT_VARIABLES[0]})")
+
+
 def no_tracing(_scope: Scope) -> AbstractContextManager[EndSpan]:
     """A tracer that records nothing."""
     return nullcontext(lambda _route, _status: None)
@@ -31,7 +36,7 @@ def no_tracing(_scope: Scope) -> AbstractContextManager[EndSpan]:
 
 def start_tracing() -> tuple[RequestTracer, Callable[[], None]]:
     """A tracer that exports a span for each request and stage in the background; and a function that flushes them."""
-    require("otel", f"The OpenTelemetry SDK ({_ENDPOINT_VARIABLES[0]})")
+    require_tracing()
     from opentelemetry import propagate, trace
     from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
     from opentelemetry.sdk.resources import SERVICE_NAME, Resource
