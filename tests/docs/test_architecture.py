@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import os
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -52,7 +53,8 @@ def test_files_that_the_docs_name_exist(page: Path) -> None:
         assert any(place.exists() for place in places), f"{page.name} names {name}, which does not exist"
 
 
-CODE = [*SOURCE.rglob("*.py"), *(ROOT / "tests").rglob("*.py"), *(ROOT / "bench").rglob("*.py")]
+SCRIPTS = sorted(SOURCE.rglob("*.js"))
+CODE = [*SOURCE.rglob("*.py"), *SCRIPTS, *(ROOT / "tests").rglob("*.py"), *(ROOT / "bench").rglob("*.py")]
 
 
 def test_no_folder_has_more_than_14_files() -> None:
@@ -71,6 +73,28 @@ def test_no_function_has_more_than_50_lines() -> None:
         for node in ast.walk(ast.parse(file.read_text("utf-8"))):
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
                 assert (node.end_lineno or 0) - node.lineno < 50, f"{file}: {node.name}"
+
+
+def test_html_is_made_only_where_the_invariants_say() -> None:
+    makers = {file.relative_to(SOURCE).as_posix() for file in SOURCE.rglob("*.py") if any(_html_strings(file))}
+    assert {name for name in makers if not name.startswith("ingest/")} == {
+        "serve/site/markup.py",
+        "serve/site/pages.py",
+    }
+
+
+def _html_strings(file: Path) -> Iterator[str]:
+    """Formatted strings of a module that close an element."""
+    for node in ast.walk(ast.parse(file.read_text("utf-8"))):
+        if isinstance(node, ast.JoinedStr) and re.search(r"</[a-z{]", ast.unparse(node)):
+            yield ast.unparse(node)
+
+
+def test_the_widget_creates_elements_in_one_module_and_makes_no_html() -> None:
+    for file in SCRIPTS:
+        text = file.read_text("utf-8")
+        assert not re.search(r"(inner|outer|Adjacent)HTML|DOMParser|document\.write|parseFromString", text), file
+        assert file.name == "nodes.js" or "createElement" not in text, file
 
 
 def test_class_names_are_unique_outside_the_contracts() -> None:

@@ -15,7 +15,7 @@ from fastapi.responses import Response
 from glossator.core.text.markup import IMAGE_TYPES
 
 SCRIPT, STYLE = "text/javascript", "text/css"
-_MODULES = ("nodes", "style", "strings", "page", "stream", "markdown", "answer", "element")
+_MODULES = ("nodes", "style", "strings", "page", "stream", "markdown", "answer", "panel", "element")
 """In the order of their imports; no two declare the same name."""
 _IMPORT = re.compile(r"^import .*\n", re.MULTILINE)
 _EXPORT = re.compile(r"^export (?!default)", re.MULTILINE)

@@ -1,4 +1,4 @@
-"""All HTML of the server. Text goes through `escape`; the HTML of a book comes from the sanitizer only."""
+"""The pages of the server. Text goes through `escape`; the HTML of a book comes from the sanitizer only."""
 
 from __future__ import annotations
 

@@ -39,6 +39,11 @@ export function turnNodes(turn, chat) {
 	].filter(Boolean);
 }
 
+/** The metadata of an answer, and its citations with their sources. */
+export function answerDetails(sources, details) {
+	return { details, sources: details.citations.map((cited, at) => ({ ...sources[at], url: sources[at]?.source_url, quote: cited.quote })) };
+}
+
 /** What the answer's text is made of. */
 function answerContext(turn, chat) {
 	const { t } = chat;

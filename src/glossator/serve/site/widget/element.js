@@ -1,7 +1,8 @@
 /** <glossator-chat>: ask the book from any page. docs/embed.md describes its attributes, variables and parts. */
-import { turnNodes } from "./answer.js";
+import { answerDetails, turnNodes } from "./answer.js";
 import { create, iconButton, safeUrl } from "./nodes.js";
-import { isCurrentPage, scrollToText, textFragment, textOf, watchSelection } from "./page.js";
+import { copyTex, isCurrentPage, scrollToText, textFragment, watchSelection } from "./page.js";
+import { cycleFocus, isFullScreen, panelNodes, placeAt, showCardOn, uncover } from "./panel.js";
 import { ask, call, RequestError } from "./stream.js";
 import { strings, translations } from "./strings.js";
 import { applyStyles } from "./style.js";
@@ -36,12 +37,12 @@ class GlossatorChat extends HTMLElement {
 		this.#session = this.#store("localStorage");
 		const stored = this.#store("sessionStorage"); // "open", or the URL of a source that the reader followed
 		const url = safeUrl(stored);
-		if (stored) this.#toggle(!this.#isFullScreen());
+		if (stored) this.#toggle(!isFullScreen());
 		// While the page is being drawn, the browser would find the text fragment in the restored answer.
 		if (url && isCurrentPage(url)) setTimeout(() => (this.revealPage(scrollToText(textFragment(url))), this.#restore()), PAGE_SETTLED_MS);
 		else this.#restore();
 		if (!document.fragmentDirective) scrollToText(textFragment(location));
-		if (this.hasAttribute("local")) document.addEventListener("copy", (event) => this.#copyTex(event), { signal: this.#lifetime.signal });
+		if (this.hasAttribute("local")) document.addEventListener("copy", copyTex, { signal: this.#lifetime.signal });
 	}
 
 	disconnectedCallback() {
@@ -110,14 +111,8 @@ class GlossatorChat extends HTMLElement {
 		const { card, panel } = this.#nodes;
 		if (!target || panel.hidden) return;
 		card.hidden = true;
-		if (this.#isFullScreen()) return this.#toggle(false);
-		const words = target.getBoundingClientRect();
-		const covers = () => {
-			const { left, right } = panel.getBoundingClientRect();
-			return words.left < right && words.right > left;
-		};
-		const moves = () => panel.parentNode.classList.toggle("left");
-		if (covers() && (moves(), covers())) (moves(), this.close());
+		if (isFullScreen()) return this.#toggle(false);
+		if (!uncover(target.getBoundingClientRect(), panel)) this.close();
 	}
 
 	/** Say something to screen readers, and show it on a button for a moment. */
@@ -127,41 +122,9 @@ class GlossatorChat extends HTMLElement {
 		setTimeout(() => button.classList.remove("done"), 1500);
 	}
 
-	#copyTex(event) {
-		const selection = document.getSelection();
-		const text = textOf(selection);
-		if (text === selection.toString()) return;
-		event.clipboardData.setData("text/plain", text.trim());
-		event.preventDefault();
-	}
-
 	/** Show a card with `content()` while the pointer or the focus is on a node. */
 	attachCard(node, content) {
-		const { card } = this.#nodes;
-		const open = () => {
-			card.replaceChildren(...content());
-			card.hidden = false;
-			card.onclick = () => node.click();
-			card.onmouseleave = close;
-			const box = node.getBoundingClientRect();
-			const above = box.top - card.offsetHeight;
-			this.#place(card, Math.min(box.left, innerWidth - card.offsetWidth - 8), above > 8 ? above : box.bottom);
-		};
-		const close = (event) => (card.hidden = !card.contains(event.relatedTarget));
-		node.setAttribute("aria-describedby", "card");
-		node.onmouseenter = node.onfocus = open;
-		node.onmouseleave = node.onblur = close;
-		const tap = (event) => event.pointerType === "touch" && (event.preventDefault(), event.stopImmediatePropagation(), open());
-		node.addEventListener("click", tap, true);
-	}
-
-	#place(node, left, top) {
-		node.style.left = `${Math.max(8, left)}px`;
-		node.style.top = `${top}px`;
-	}
-
-	#isFullScreen() {
-		return matchMedia("(max-width: 767px)").matches;
+		showCardOn(node, this.#nodes.card, content);
 	}
 
 	#toggle(open) {
@@ -282,8 +245,8 @@ class GlossatorChat extends HTMLElement {
 	#offerSelection(selection) {
 		const { offer } = this.#nodes;
 		this.#offeredText = selection?.text;
-		offer.hidden = !selection || (this.#isFullScreen() && !this.#nodes.panel.hidden);
-		if (selection) this.#place(offer, Math.min(selection.box.right - 60, innerWidth - 180), Math.min(selection.box.bottom + 8, innerHeight - 48));
+		offer.hidden = !selection || (isFullScreen() && !this.#nodes.panel.hidden);
+		if (selection) placeAt(offer, Math.min(selection.box.right - 60, innerWidth - 180), Math.min(selection.box.bottom + 8, innerHeight - 48));
 	}
 
 	#acceptOffer() {
@@ -327,30 +290,10 @@ class GlossatorChat extends HTMLElement {
 		const closed = this.#nodes?.panel.hidden ?? true;
 		const title = this.#title || t("title");
 		const name = this.#title || this.getAttribute("book") || title;
+		const greeting = this.getAttribute("greeting") ?? t("greeting");
 		this.t = t;
-		const send = (event) => event.key === "Enter" && !event.shiftKey && !event.isComposing && this.#submit(event);
-		const question = t("question");
-		const field = create("textarea", { rows: 1, maxlength: 32_000, dir: "auto", "aria-label": question, placeholder: question, part: "input", onkeydown: send });
-		const stop = create("button.stop", { hidden: !this.#request, onclick: () => this.#request?.abort(STOPPED) }, t("stop"));
-		const chosen = create("div");
-		const list = create("div");
-		const intro = create("div.note");
-		const heading = create("h2", { dir: "auto" }, name);
-		const notices = create("div.note", { role: "status" });
-		const log = create("div.log", { tabindex: 0, role: "region", "aria-label": name, part: "log" }, create("p.note", { dir: "auto" }, this.getAttribute("greeting") ?? t("greeting")), intro, list, notices);
-		const submit = create("button.send", { part: "send", onclick: (event) => this.#submit(event) }, t("send"));
-		const card = create("div.card", { role: "tooltip", id: "card", part: "card", hidden: true, dir: "auto", onmousedown: (event) => event.preventDefault() });
-		const panel = create(
-			"section.panel",
-			{ role: "dialog", "aria-label": name, part: "panel", hidden: closed },
-			create("header", { part: "header" }, heading, iconButton("fresh", t("fresh"), () => this.#startAgain()), iconButton("delete", t("delete"), () => this.#askToDelete()), iconButton("close", t("close"), () => this.close())),
-			log,
-			create("footer", {}, chosen, create("div.compose", {}, field, stop, submit)),
-			card,
-		);
-		const launcher = create("button.launcher", { part: "launcher", hidden: !closed, onclick: () => this.open() }, title);
-		const offer = create("button.offer", { part: "offer", hidden: true, onclick: () => this.#acceptOffer(), onpointerdown: (event) => event.preventDefault() }, t("askSelection"));
-		const live = create("div.visually-hidden", { "aria-live": "polite" });
+		this.#nodes = panelNodes({ t, title, name, greeting, closed, busy: this.#request }, this.#actions());
+		const { field, log, list, offer, launcher, panel, live } = this.#nodes;
 		log.onscroll = () => (this.#followsEnd = log.scrollTop + log.clientHeight > log.scrollHeight - 40);
 		new ResizeObserver(() => this.#followsEnd && this.#scrollToEnd()).observe(list);
 		const side = this.getAttribute("position") === "left" ? "div.root.left" : "div.root";
@@ -358,7 +301,6 @@ class GlossatorChat extends HTMLElement {
 		root.replaceChildren(create(side, { lang, dir, onkeydown: (event) => this.#handleKey(event), onkeyup: ignore, onkeypress: ignore }, offer, launcher, panel, live));
 		applyStyles(root);
 		if (this.hasAttribute("accent")) this.style.setProperty("--accent", this.getAttribute("accent"));
-		this.#nodes = { field, stop, chosen, intro, heading, list, notices, log, panel, launcher, offer, card, live };
 		this.#setSelection(this.#selection);
 		for (const turn of this.#turns) {
 			turn.node = null;
@@ -367,6 +309,19 @@ class GlossatorChat extends HTMLElement {
 		field.value = oldField?.value ?? "";
 		if (focused) field.focus();
 		if (!closed) this.#introduce();
+	}
+
+	/** What the buttons of the panel do. */
+	#actions() {
+		return {
+			submit: (event) => this.#submit(event),
+			stop: () => this.#request?.abort(STOPPED),
+			fresh: () => this.#startAgain(),
+			delete: () => this.#askToDelete(),
+			open: () => this.open(),
+			close: () => this.close(),
+			acceptOffer: () => this.#acceptOffer(),
+		};
 	}
 
 	#renderTurn(turn, before = null) {
@@ -406,20 +361,8 @@ class GlossatorChat extends HTMLElement {
 		if (event.key === "Escape") {
 			if (card.hidden) this.close();
 			card.hidden = true;
-		} else if (event.key === "Tab") {
-			const stops = [...panel.querySelectorAll("a[href], button:enabled, textarea, summary, [tabindex]")].filter((node) => node.getClientRects().length);
-			const here = this.shadowRoot.activeElement;
-			const [from, to] = event.shiftKey ? [stops[0], stops.at(-1)] : [stops.at(-1), stops[0]];
-			if (here !== from) return;
-			event.preventDefault();
-			to.focus();
-		}
+		} else if (event.key === "Tab") cycleFocus(event, panel, this.shadowRoot.activeElement);
 	}
-}
-
-/** The metadata of an answer, and its citations with their sources. */
-function answerDetails(sources, details) {
-	return { details, sources: details.citations.map((cited, at) => ({ ...sources[at], url: sources[at]?.source_url, quote: cited.quote })) };
 }
 
 if (!customElements.get("glossator-chat")) customElements.define("glossator-chat", GlossatorChat);

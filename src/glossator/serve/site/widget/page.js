@@ -1,4 +1,4 @@
-import { texOf } from "./nodes.js";
+import { create, texOf } from "./nodes.js";
 
 /** The page around the chat: the reader's selection, and the positions of quoted words. */
 const MIN_SELECTION_LENGTH = 3;
@@ -27,14 +27,23 @@ function currentSelection() {
 }
 
 /** The selected text; formulas are TeX. */
-export function textOf(selection) {
-	const copy = document.createElement("div");
+function textOf(selection) {
+	const copy = create("div");
 	for (let at = 0; at < selection.rangeCount; at++) copy.append(selection.getRangeAt(at).cloneContents());
 	const formulas = copy.querySelectorAll("math");
 	if (!formulas.length) return selection.toString();
 	for (const formula of formulas) formula.replaceWith(texOf(formula));
 	for (const block of copy.querySelectorAll("p, li, tr, dt, dd, pre, blockquote, h1, h2, h3, h4, h5, h6")) block.append("\n\n");
 	return copy.textContent.replace(/\n{3,}/g, "\n\n");
+}
+
+/** Copy the formulas of a selection as TeX. */
+export function copyTex(event) {
+	const selection = document.getSelection();
+	const text = textOf(selection);
+	if (text === selection.toString()) return;
+	event.clipboardData.setData("text/plain", text.trim());
+	event.preventDefault();
 }
 
 /** Whether a URL is that of the current page. */
