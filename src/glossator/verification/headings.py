@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from glossator.verification.reading.tokenizer import Token, tokenize
+from glossator.verification.reading.tokenizer import tokenize
+from glossator.verification.reading.tokens import Token
 
 MAX_TITLE_WORDS = 6
 """A longer heading is judged as a sentence."""
