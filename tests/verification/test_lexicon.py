@@ -11,7 +11,8 @@ import pytest
 
 import glossator
 from glossator.verification.reading.lexicon import LANGUAGES, NUMBER_KINDS
-from glossator.verification.reading.tokenizer import Token, tokenize
+from glossator.verification.reading.tokenizer import tokenize
+from glossator.verification.reading.tokens import Token
 
 
 def load(name: str) -> dict[str, Any]:

@@ -26,19 +26,19 @@ VECTOR_FEATURES = tuple(
 )
 _STATEMENTS = ("polarity", "roles", "causes", "letters", "relation")
 READING_FEATURES = ("read_support", "read_contradiction", "read_doubt", "read_doubts")
-_CONTRADICTING = ("polarity", "roles", "causes", "letters", "number", "unit", "number_absent")
-_DOUBTFUL = ("spliced", "relation", *_HARD_DIFFERENCES)
+_CONTRADICTING = ("polarity", "roles", "causes", "letters", "values", "number", "unit", "number_absent")
+_DOUBTFUL = ("spliced", "relation", "codes", *_HARD_DIFFERENCES)
 _LIMITS = ((0.4, _CONTRADICTING), (0.7, _DOUBTFUL))
 """The highest scores of claims with a difference, however close they are otherwise.
 
 Below `SUPPORTED` if the claim contradicts its source; below `SHOWN` if it may be true, but no sentence says it.
 """
 
-_VETOES = ("causes", "letters", "number", "unit", "number_absent")
+_VETOES = ("causes", "letters", "values", "number", "unit", "number_absent")
 """Differences that limit the score to 0.4 even if the reader finds a claim supported."""
 
 _VETOES_IF_CLOSE = (
-    *("negation_added", "negation_dropped", "modality_changed", "quantifier_changed", "opposite", "exchange"),
+    *("negation_added", "negation_dropped", "modality_changed", "quantifier_changed", "opposite", "exchange", "codes"),
 )
 """Differences that limit it to 0.7 if the claim follows its source closely, and to 0.4 if it nearly repeats it: there,
 one word changes what it says."""

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from glossator.verification.compare.similarity import MIN_SIMILARITY, similarity
 from glossator.verification.compare.windows import TokenizedPassage, Window
 from glossator.verification.reading.lexicon import synonym_groups
-from glossator.verification.reading.tokenizer import Token, TokenizedText
+from glossator.verification.reading.tokenizer import TokenizedText
+from glossator.verification.reading.tokens import Token
 
 _SKIP_CLAIM, _SKIP_SOURCE = -0.45, -0.12
 _MAX_CELLS = 60_000

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from glossator.verification.compare.alignment import AlignedPair, Alignment
 from glossator.verification.compare.difference import CheckResult, Difference
 from glossator.verification.compare.similarity import are_incompatible
 from glossator.verification.compare.statements import split_statements
-from glossator.verification.reading.tokenizer import Token
+from glossator.verification.reading.fractions import ARTICLES
+from glossator.verification.reading.lexicon import units
+from glossator.verification.reading.numbers import Quantity
+from glossator.verification.reading.tokens import Token
 
 _PROHIBITION = "prohibition"
 _MIN_CLAUSE_SHARE = 0.6
@@ -24,11 +27,15 @@ _TO_BE = frozenset("یکن تکن یکون تکون کان کانت یکونوا
 _MAX_CLAUSE_DISTANCE = 8
 """In words, on either side of a marker within its clause."""
 
+_PARTICLES = {"on": "off", "off": "on", "up": "down", "down": "up", "in": "out", "out": "in"}
+_PARTICLE_VERBS = frozenset("turn switch power shut log sign check opt zoom fad scroll swip slid plug".split())
+"""Stems of verbs that a particle turns into their opposite, also away from it: "turn the lamp off"."""
+
 
 def check_numbers(alignment: Alignment) -> CheckResult:
     """Numbers and units that differ from the source or are not in it."""
-    conflict = unit = absent = swapped = 0
-    found: list[Difference] = []
+    found = list(_unit_alone(alignment))
+    conflict, unit, absent, swapped = len(found), 0, 0, 0
     for i, token in enumerate(alignment.claim):
         if token.quantity is None or alignment.is_matched(i):
             continue
@@ -51,6 +58,20 @@ def check_numbers(alignment: Alignment) -> CheckResult:
             absent += 1
             found.append(Difference("number", alignment.claim_text(token)))
     return {"number": conflict, "unit": unit, "number_absent": absent, "number_swapped": swapped}, found
+
+
+def _unit_alone(alignment: Alignment) -> Iterator[Difference]:
+    """Units with an article where the source has another number of them: "takes an hour", "takes half an hour"."""
+    source = alignment.window.tokens
+    for i in range(2, len(alignment.claim)):
+        token, unit = alignment.claim[i], units().get(alignment.claim[i].form)
+        before = alignment.source_index(i - 2)
+        if token.family or unit is None or alignment.claim[i - 1].form not in ARTICLES or before is None:
+            continue
+        following = next((n for n in range(before + 1, len(source)) if source[n].weight), before)
+        quantity = source[following].quantity
+        if quantity and quantity.unit == unit and not quantity.equals(Quantity((1.0,), unit)):
+            yield Difference("number", alignment.claim_text(token), alignment.source_text(source[following]))
 
 
 def check_markers(alignment: Alignment) -> CheckResult:
@@ -212,7 +233,43 @@ def check_antonyms(alignment: Alignment) -> CheckResult:
         if any(t.stem not in claim_stems for t in excluded):
             loose += 1
             found.append(Difference("opposite", alignment.claim_text(token), alignment.source_text(excluded[0])))
+    found += _opposite_particles(alignment)
     return {"opposite": float(len(found) - loose), "opposite_loose": float(loose)}, found
+
+
+def _opposite_particles(alignment: Alignment) -> Iterator[Difference]:
+    """Particles whose opposite the source has with the same word: "turn it off", "turn on the lamp"."""
+    source = alignment.window.tokens
+    theirs = {n: _anchors(source, n) for n, other in enumerate(source) if other.form in _PARTICLES}
+    for i, token in enumerate(alignment.claim):
+        pair, near = alignment.by_claim.get(i), _anchors(alignment.claim, i)
+        aligned = None if pair is None else pair.source
+        if token.form not in _PARTICLES or (aligned is not None and _is_settled(token, source[aligned])):
+            continue
+        opposites = [n for n in theirs if source[n].form == _PARTICLES[token.form]]
+        excluded = [n for n in opposites if n == aligned or not near.isdisjoint(theirs[n])]
+        if excluded and not _says_so_elsewhere(alignment, token, excluded[0]):
+            yield Difference("opposite", alignment.claim_text(token), alignment.source_text(source[excluded[0]]))
+
+
+def _is_settled(particle: Token, aligned: Token) -> bool:
+    """Whether a particle is aligned with itself, or with a word that counts as its opposite already."""
+    return particle.form == aligned.form or are_incompatible(particle, aligned)
+
+
+def _says_so_elsewhere(alignment: Alignment, token: Token, excluded: int) -> bool:
+    """Whether the source has a particle in a clause with words of the claim that the clause of its opposite lacks."""
+    clauses = {t.clause for t in alignment.window.tokens if t.form == token.form}
+    here = alignment.window.tokens[excluded].clause
+    stems = {t.stem for t in alignment.claim if t.weight}
+    near = {t.stem for t in alignment.window.tokens if t.clause == here}
+    return any(t.clause in clauses - {here} and t.stem in stems - near for t in alignment.window.tokens)
+
+
+def _anchors(tokens: Sequence[Token], index: int) -> set[str]:
+    """The stems that a particle may belong to: the content word before it, and a verb that takes it."""
+    before = [t for t in tokens[max(0, index - _MAX_DISTANCE) : index] if t.weight and t.clause == tokens[index].clause]
+    return {token.stem for token in before if token.stem in _PARTICLE_VERBS or token is before[-1]}
 
 
 def check_replaced(alignment: Alignment) -> CheckResult:

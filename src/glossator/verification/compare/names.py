@@ -1,4 +1,4 @@
-"""Checks that letters which name things ("port A", "vitamin C") keep what is said of them."""
+"""Checks that letters ("port A", "vitamin C") and codes ("HTTPS", "IPv6") name what they name in the source."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ from collections.abc import Sequence
 
 from glossator.verification.compare.alignment import Alignment
 from glossator.verification.compare.difference import CheckResult, Difference
+from glossator.verification.compare.similarity import are_other_codes
 from glossator.verification.compare.statements import matching_places
-from glossator.verification.reading.tokenizer import Token
+from glossator.verification.reading.tokens import Token
 
 _COORDINATORS = frozenset("and or but while whereas und oder aber während y o pero mientras و او اور یا".split())
 
@@ -76,3 +77,17 @@ def _preposition(tokens: Sequence[Token], index: int) -> str | None:
         if not token.weight and token.clause == tokens[index].clause and token.form not in ("the", "a", "an"):
             return token.form
     return None
+
+
+def check_codes(alignment: Alignment) -> CheckResult:
+    """Codes in the place of others, which the claim does not mention, though the source does not have them."""
+    claimed = {token.stem for token in alignment.claim}
+    found = []
+    for pair in alignment.pairs:
+        if pair.claim is None or pair.source is None:
+            continue
+        one, other = alignment.claim[pair.claim], alignment.source_token(pair)
+        absent = alignment.elsewhere.get(pair.claim) is None and other.stem not in claimed
+        if absent and are_other_codes(one, other):
+            found.append(Difference("replaced", alignment.claim_text(one), alignment.source_text(other)))
+    return {"codes": float(len(found))}, found

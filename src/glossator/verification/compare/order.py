@@ -7,7 +7,7 @@ from itertools import pairwise
 
 from glossator.verification.compare.alignment import Alignment
 from glossator.verification.compare.difference import CheckResult, Difference
-from glossator.verification.reading.tokenizer import Token
+from glossator.verification.reading.tokens import Token
 
 _COORDINATORS = frozenset("and or und oder y o e u و یا اور".split())
 _BY = frozenset("by durch von por بواسطة ذریعے".split())

@@ -10,7 +10,7 @@ from glossator.verification.compare.difference import CheckResult, Difference
 from glossator.verification.compare.statements import is_cue, split_statements
 from glossator.verification.reading.lexicon import Lexicon, lexicon_for
 from glossator.verification.reading.stems import irregular_verbs
-from glossator.verification.reading.tokenizer import Token
+from glossator.verification.reading.tokens import Token
 
 _PARTICIPLES = {
     "en": ("ed", "en"),

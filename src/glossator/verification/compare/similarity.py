@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 
 from glossator.verification.reading.lexicon import MeasurementUnit, antonyms, synonym_groups, units
-from glossator.verification.reading.tokenizer import Token
+from glossator.verification.reading.tokens import Token
 
 _REPLACED, _UNRELATED = -0.3, -1.2
 _NEGATIVE_PREFIXES = frozenset(
@@ -22,11 +22,15 @@ def similarity(one: Token, other: Token) -> float:
     if one.quantity or other.quantity:
         if one.quantity and other.quantity:
             return 1.0 if one.quantity.equals(other.quantity) else -0.1
-        return 0.9 if one.form == other.form else _UNRELATED
+        if are_antonyms(one.stem, other.stem):  # the first, the last
+            return 0.2
+        return 0.9 if one.form == other.form and "unit" not in (one.family, other.family) else _UNRELATED
     if one.family or other.family:
         return _marker_similarity(one, other)
     if one.form == other.form:
         return 1.0 if one.weight or other.weight else 0.5
+    if are_other_codes(one, other):
+        return _REPLACED
     return _word_similarity(one.stem, one.form, bool(one.weight), other.stem, other.form, bool(other.weight))
 
 
@@ -59,6 +63,11 @@ def are_incompatible(one: Token, other: Token) -> bool:
     if one.family == other.family == "unit":
         return False
     return are_antonyms(one.stem, other.stem) or _differ_in_unit(one.form, other.form)
+
+
+def are_other_codes(one: Token, other: Token) -> bool:
+    """Whether two acronyms or names with digits are not the same: one character makes another name."""
+    return one.is_code and other.is_code and one.stem != other.stem and not are_synonyms(one.stem, other.stem)
 
 
 def _differ_in_unit(one: str, other: str) -> bool:
@@ -103,12 +112,18 @@ def _share_lemma(one: str, other: str) -> bool:
     if one[0] > _FIRST_ARABIC:
         root = arabic_root(one)
         return len(root) >= 3 and root == arabic_root(other)
-    if one[:4] != other[:4]:
+    if one[:4] != other[:4] or _digits(one) != _digits(other):
+        return False
+    if f"{one}s" == other or f"{other}s" == one:  # no plural, or the stemmer would have removed it: http, https
         return False
     differ = (place for place, (a, b) in enumerate(zip(one, other, strict=False)) if a != b)
     shared = next(differ, min(len(one), len(other)))
     longest = max(len(one), len(other))
     return shared >= 4 and longest - shared <= 3 and shared >= 0.7 * longest
+
+
+def _digits(word: str) -> str:
+    return "" if word.isalpha() else "".join(filter(str.isdigit, word))
 
 
 @lru_cache(1 << 16)

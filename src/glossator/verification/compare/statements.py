@@ -11,7 +11,7 @@ from glossator.verification.compare.alignment import Alignment
 from glossator.verification.compare.difference import CheckResult, Difference
 from glossator.verification.compare.similarity import MIN_SIMILARITY, similarity
 from glossator.verification.reading.lexicon import Lexicon, lexicon_for
-from glossator.verification.reading.tokenizer import Token
+from glossator.verification.reading.tokens import Token
 
 _SENTENCE_BREAK = re.compile(r"[.!?;\n。۔؟؛]")
 _COORDINATORS = frozenset("and or und oder y o e u و یا اور".split())

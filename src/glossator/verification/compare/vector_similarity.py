@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 from glossator.core.types import TokenVectors
 from glossator.verification.compare.comparison import Comparison
 from glossator.verification.compare.windows import Window
-from glossator.verification.reading.tokenizer import Token, TokenizedText
+from glossator.verification.reading.tokenizer import TokenizedText
+from glossator.verification.reading.tokens import Token
 
 LEAST_SIMILAR = 3
 """How many of the least similar words are averaged, so that one changed word counts in a long sentence too."""

@@ -10,7 +10,8 @@ from itertools import pairwise
 from glossator.core.text.sentences import split_sentences
 from glossator.core.types import Span
 from glossator.verification.reading.lexicon import synonym_groups
-from glossator.verification.reading.tokenizer import Token, TokenizedText, language_of, tokenize
+from glossator.verification.reading.tokenizer import TokenizedText, language_of, tokenize
+from glossator.verification.reading.tokens import Token
 
 MAX_WINDOW_SENTENCES = 3
 """With longer windows a claim could be pieced together from unrelated sentences."""

@@ -6,7 +6,7 @@ import math
 import re
 import unicodedata
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from glossator.verification.reading.german import german_number, german_ordinal
 from glossator.verification.reading.lexicon import Lexicon, MeasurementUnit, fold, max_unit_length, units
@@ -23,6 +23,8 @@ _DIGIT_GROUPS = re.compile(r"[1-9]\d{0,2}(?:([.,'’_ ])\d{3})(?:\1\d{3})*")
 _UNIT_SEPARATOR = re.compile(r"[\s\u00a0\u202f\u2011-]?")
 _OPERATOR = re.compile(r"\s*([/·⋅*])\s*")
 _CURRENCY = re.compile(r"([$€£¥₹])\s?$")
+_ZEROS = re.compile(r"(?:\.0+)+$")
+_PERCENT = "percent"
 _RELATIVE_TOLERANCE = 1e-6
 _MAX_NUMERATOR = 100
 _ARABIC_AND = "و"
@@ -30,22 +32,27 @@ _ARABIC_AND = "و"
 
 @dataclass(frozen=True, slots=True)
 class Quantity:
-    """The values a number may have (1.000 is one or a thousand) and its unit, if any; `version` is set for 3.11.2."""
+    """The values a number may have (1.000 is one or a thousand) and its unit, if any.
+
+    `version` has the digits of a version or section (3.10, 3.11.2), which is not a decimal number.
+    """
 
     values: tuple[float, ...]
     unit: MeasurementUnit | None = None
     version: str = ""
+    written: str = ""
+    """The digits of a decimal number, as they would be compared if it were a version."""
 
     def same_number(self, other: Quantity) -> bool:
         """Whether both may have the same value, whatever their units."""
         if self.version or other.version:
-            return self.version == other.version
-        return any(math.isclose(a, b, rel_tol=_RELATIVE_TOLERANCE) for a in self.values for b in other.values)
+            return (self.version or self.written) == (other.version or other.written)
+        return _any_close(self.values, other.values)
 
     def equals(self, other: Quantity) -> bool:
-        """Whether both are the same quantity; a number without a unit matches any unit."""
+        """Whether both are the same quantity; a number without a unit matches any unit, a fraction its percentage."""
         if self.unit is None or other.unit is None or self.version or other.version:
-            return self.same_number(other)
+            return self.same_number(other) or self._is_percentage_of(other) or other._is_percentage_of(self)
         if self.unit.dimension != other.unit.dimension:
             return False
         if self.values == other.values:  # 1,500 kB is not 1,500 MB, though one may be read as 1.5
@@ -54,7 +61,27 @@ class Quantity:
             [value * unit.factor for value in values]
             for values, unit in ((self.values, self.unit), (other.values, other.unit))
         )
-        return any(math.isclose(a, b, rel_tol=_RELATIVE_TOLERANCE) for a in mine for b in theirs)
+        return _any_close(mine, theirs)
+
+    def as_version(self) -> Quantity:
+        """The same digits, read as a version."""
+        return replace(self, version=self.version or self.written)
+
+    def _is_percentage_of(self, other: Quantity) -> bool:
+        """Whether this is the percentage of a fraction ("25 %", "a quarter")."""
+        if self.unit is None or self.unit.dimension != _PERCENT or other.unit or other.version:
+            return False
+        shares = [100 * value for value in other.values if 0 < value < 1]
+        return _any_close([value * self.unit.factor for value in self.values], shares)
+
+
+def _any_close(some: Sequence[float], others: Sequence[float]) -> bool:
+    return any(math.isclose(a, b, rel_tol=_RELATIVE_TOLERANCE) for a in some for b in others)
+
+
+def _version(text: str) -> str:
+    """The digits of a version: 3.10 is not 3.1, but 3.0 is 3."""
+    return _ZEROS.sub("", text)
 
 
 def parse_number(raw: str) -> Quantity:
@@ -76,8 +103,8 @@ def parse_number(raw: str) -> Quantity:
     elif len(set(marks)) == 2 and text.count(marks[-1]) == 1:
         values.append(float(re.sub(rf"[^\d{marks[-1]}]", "", text).replace(",", ".")))
     if not values:
-        return Quantity((), version=text)
-    return Quantity(_finite(*(sign * value for value in values)))
+        return Quantity((), version=_version(text))
+    return Quantity(_finite(*(sign * value for value in values)), written=_version(text))
 
 
 def _parse_power(raised: re.Match[str]) -> Quantity:

@@ -19,9 +19,15 @@ _MIN_REMAINDER = {prefix: 4 if prefix in "فبلکس" else 3 for prefix in _ARAB
 """Letters that must remain after a prefix is removed: many words begin with one of these letters themselves."""
 
 
+_NOT_PLURAL = frozenset("https ftps ldaps imaps smtps mqtts amqps".split())
+"""Names that end in "s" and without it name something else."""
+
+
 @lru_cache(100_000)
 def stem(form: str, language: str) -> str:
     """The stem of a word form."""
+    if form in _NOT_PLURAL:
+        return form
     if language == "en":
         return english_stem(irregular_verbs().get(form, form))
     if language == "ar":

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from glossator.core.text.characters import ARABIC_DIACRITICS, INVISIBLE
+from glossator.verification.reading.fractions import merge_fractions, vulgar_fraction
 from glossator.verification.reading.lexicon import LANGUAGES, Lexicon, fold, lexicon_for
 from glossator.verification.reading.numbers import (
     NUMBER,
@@ -18,6 +19,7 @@ from glossator.verification.reading.numbers import (
     unit_before,
 )
 from glossator.verification.reading.stems import stem
+from glossator.verification.reading.tokens import Token, as_unit, number_token
 
 MAX_TOKENS = 4000
 """The rest of a longer text is ignored: it can neither support a claim nor be supported."""
@@ -42,32 +44,22 @@ _EXCEPT = "سوی"
 Folding would drop the hamza of the commonest one and make it another word, "that not".
 """
 
+_CODE = re.compile(r"[A-Z]{2,}s?|(?=[^\W\d_]*\d)(?=\d*[^\W\d_])\w+")
+_PLURAL_CODE = re.compile(r"[A-Z]{2,}s")
+_AND = frozenset("and or to than und oder bis y o e".split())
+_VERSIONED = frozenset(
+    """
+    version versions release releases revision build firmware section sections chapter chapters figure figures table
+    appendix clause paragraph rule kapitel abschnitt abbildung tabelle versión sección capítulo figura tabla
+    """.split()
+)
+"""Words that come with a number that is not a decimal: version 3.10 is not version 3.1."""
+
 _NAME_WEIGHT = 1.3
 _VERB_FOLLOWS = re.compile(r" (?:is|are|was|has|can|must|may|does|ist|hat|kann|es|tiene)\b|[ ]?[.,:;)]")
 _IF = "اذا"
 _MAX_EXCEPTION_DISTANCE = 8
 """How many tokens before an exception its negation may be."""
-
-
-@dataclass(frozen=True, slots=True)
-class Token:
-    """A word or number.
-
-    `form` is the folded word, `weight` is 0 for function words, `clause` counts the clauses of the text. `family` is
-    "negation", "modality" or "quantifier" for a marker, "unit" for a unit, "part" for the rest of a phrase; `kind` is
-    the kind of marker.
-    """
-
-    start: int
-    end: int
-    form: str
-    stem: str
-    weight: float
-    clause: int
-    is_name: bool = False
-    quantity: Quantity | None = None
-    family: str = ""
-    kind: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +81,8 @@ def _tokenize(text: str, language: str) -> TokenizedText:
     """Cached, because a claim is tokenized several times."""
     clean, offsets = _without_ignored(text)
     lexicon = lexicon_for(language)
-    tokens = _label_markers(_merge_numbers(list(_scan(clean, language, lexicon)), lexicon, clean), lexicon)
+    numbers = _merge_numbers(list(_scan(clean, language, lexicon)), lexicon, clean)
+    tokens = _label_versions(_label_markers(merge_fractions(numbers, lexicon, clean), lexicon), clean)
     if offsets is not None:
         tokens = [replace(t, start=offsets[t.start], end=offsets[t.end - 1] + 1) for t in tokens]
     return TokenizedText(text, language, tuple(tokens))
@@ -130,8 +123,8 @@ def _scan(text: str, language: str, lexicon: Lexicon) -> Iterator[Token]:
         count += 1
         if count > MAX_TOKENS:
             return
-        if match["number"] or match["version"]:
-            token = _number_token(text, match, clause)
+        if quantity := _quantity(match):
+            token = _number_token(text, match, clause, quantity)
             unit_end = max(unit_end, token.end)
             yield replace(token, end=match.end())
         else:
@@ -139,10 +132,21 @@ def _scan(text: str, language: str, lexicon: Lexicon) -> Iterator[Token]:
         sentence_start = False
 
 
-def _number_token(text: str, match: re.Match[str], clause: int) -> Token:
-    raw = re.sub(r"(?:st|nd|rd|th)$", "", match.group().lstrip("vV"))
+def _quantity(match: re.Match[str]) -> Quantity | None:
+    """The value of a number in digits; none for a word."""
+    if match["version"]:
+        return parse_number(match.group()[1:]).as_version()
+    return parse_number(_number_digits(match)) if match["number"] else vulgar_fraction(match.group())
+
+
+def _number_digits(match: re.Match[str]) -> str:
+    return re.sub(r"(?:st|nd|rd|th)$", "", match.group().lstrip("vV"))
+
+
+def _number_token(text: str, match: re.Match[str], clause: int, quantity: Quantity) -> Token:
+    raw = _number_digits(match)
     unit, end = unit_after(text, match.end())
-    quantity = replace(parse_number(raw), unit=unit or unit_before(text, match.start()))
+    quantity = replace(quantity, unit=unit or unit_before(text, match.start()))
     return Token(match.start(), end, raw, raw, 1.5, clause, quantity=quantity)
 
 
@@ -156,8 +160,11 @@ def _word_token(
     quoted = text[match.start() - 1 : match.start()] == "`"
     name = quoted or (not sentence_start and raw[:1].isupper()) or _looks_technical(raw)
     weight = 0.0 if in_unit or (form in lexicon.function_words and not quoted) else _weight(form, name, language)
+    base = fold(raw[:-1]) if _PLURAL_CODE.fullmatch(raw) else form
     return Token(
-        match.start(), match.end(), form, stem(form, language), weight, clause, name, family="unit" if in_unit else ""
+        *(match.start(), match.end(), form, stem(base, language), weight, clause, name),
+        family="unit" if in_unit else "",
+        is_code=weight > 0 and _CODE.fullmatch(raw) is not None,
     )
 
 
@@ -200,20 +207,14 @@ def _merge_numbers(tokens: list[Token], lexicon: Lexicon, text: str) -> list[Tok
         if value is None:
             in_unit = token.start < unit_end
             token = _with_scale(tokens, at, lexicon) if token.quantity else token
-            merged.append(replace(token, weight=0.0, family="unit") if in_unit and not token.quantity else token)
+            merged.append(as_unit(token) if in_unit and not token.quantity else token)
             at += 2 if token.end > tokens[at].end else 1
             continue
         end = tokens[at + taken - 1].end
         unit, unit_end = unit_after(text, end)
-        merged.append(_spelled_number(token, end, " ".join(forms[at : at + taken]), Quantity((value,), unit)))
+        merged.append(number_token(token, end, " ".join(forms[at : at + taken]), Quantity((value,), unit)))
         at += taken
     return merged
-
-
-def _spelled_number(token: Token, end: int, form: str, quantity: Quantity) -> Token:
-    """The token of a spelled-out number; "one" weighs less, because it is often a pronoun."""
-    weight = 0.5 if quantity.values == (1.0,) else 1.5
-    return Token(token.start, end, form, form, weight, token.clause, quantity=quantity)
 
 
 def _with_scale(tokens: Sequence[Token], at: int, lexicon: Lexicon) -> Token:
@@ -225,6 +226,24 @@ def _with_scale(tokens: Sequence[Token], at: int, lexicon: Lexicon) -> Token:
     scale = lexicon.scales[following.form]
     quantity = Quantity(tuple(value * scale for value in token.quantity.values), None, token.quantity.version)
     return replace(token, end=following.end, quantity=quantity)
+
+
+def _label_versions(tokens: list[Token], text: str) -> list[Token]:
+    """Label numbers that are versions or sections: after such a word or a name ("Python 3.10"), or before the word."""
+    for at, token in enumerate(tokens):
+        quantity = token.quantity
+        if quantity is None or quantity.unit or "." not in quantity.written:
+            continue
+        before, after = tokens[max(0, at - 1) : at], tokens[at + 1 : at + 2]
+        if before and before[0].form in _AND:
+            before = tokens[max(0, at - 2) : at - 1]
+        named = any(
+            (text[other.start].isupper() and other.weight) or (other.quantity and other.quantity.version)
+            for other in before
+        )
+        if named or any(other.form in _VERSIONED for other in (*before, *after)):
+            tokens[at] = replace(token, quantity=quantity.as_version())
+    return tokens
 
 
 def _label_markers(tokens: list[Token], lexicon: Lexicon) -> list[Token]:
