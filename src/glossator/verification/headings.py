@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-<<<<<<< HEAD
 from collections.abc import Sequence
 
-from glossator.verification.reading.tokenizer import Token, tokenize
-=======
 from glossator.verification.reading.tokenizer import tokenize
 from glossator.verification.reading.tokens import Token
->>>>>>> b42cf450a69b5505e6d078487c32547445960280
 
 MAX_TITLE_WORDS = 6
 """A longer heading is judged as a sentence."""
