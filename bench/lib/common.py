@@ -70,14 +70,21 @@ def unique(items: Iterable[str]) -> list[str]:
 
 
 def logistic(
-    x: NDArray[np.float64], y: NDArray[np.float64], weight: NDArray[np.float64], ridge: float
+    x: NDArray[np.float64],
+    y: NDArray[np.float64],
+    weight: NDArray[np.float64],
+    ridge: float,
+    offset: NDArray[np.float64] | float = 0.0,
 ) -> tuple[float, NDArray[np.float64]]:
-    """Bias and slopes of a weighted logistic regression, by Newton's method on standardised features."""
+    """Bias and slopes of a weighted logistic regression, by Newton's method on standardised features.
+
+    `offset` is a part of the logits that is not fitted.
+    """
     mean, spread = x.mean(0), np.where(x.std(0) > 0, x.std(0), 1.0)
     z = np.c_[np.ones(len(x)), (x - mean) / spread]
     beta, penalty = np.zeros(z.shape[1]), np.diag([0.0] + [ridge] * x.shape[1])
     for _ in range(50):
-        p = 1 / (1 + np.exp(-np.clip(z @ beta, -30, 30)))
+        p = 1 / (1 + np.exp(-np.clip(z @ beta + offset, -30, 30)))
         gradient = z.T @ (weight * (y - p)) - penalty @ beta
         beta += np.linalg.solve((z * (weight * p * (1 - p))[:, None]).T @ z + penalty, gradient)
     slope = beta[1:] / spread

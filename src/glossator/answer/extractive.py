@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from glossator.answer.followups import depends_on_previous
 from glossator.answer.lead_ins import QuoteLayout, introduced_by, is_lead_in, nearest_code
 from glossator.core.text.words import WordFinder, all_words, content_words, is_statement
 from glossator.core.types import Block, Chunk, Span, Vector
@@ -18,6 +19,9 @@ MIN_SENTENCES, USUAL_SENTENCES, MAX_SENTENCES = 2, 4, 5
 """Sentences of an answer; more than usual only if one of them depends on the sentence before it."""
 MAX_PASSAGES = 5
 """How many passages the sentences may come from."""
+
+MAX_POINTED_AT_LENGTH = 600
+"""Of a selection, in characters: "it" in a question about a longer one may mean anything in it."""
 
 MAX_DISTANCE = 1.5
 """How far below the best a further sentence may score: it is then at least 22 % as likely to be the answer."""
@@ -116,6 +120,12 @@ def asks_how(question: str) -> bool:
 def refers_to_text(question: str) -> bool:
     """Whether a question refers to the text at hand ("this", "the passage")."""
     return bool(_REFERS_TO_TEXT.search(question))
+
+
+def points_at(question: str, selection: str) -> bool:
+    """Whether a question points at a selection: it refers to the text, or to the subject of a short one ("it")."""
+    is_short = len(selection) <= MAX_POINTED_AT_LENGTH
+    return refers_to_text(question) or (is_short and depends_on_previous(question))
 
 
 def choose_sentences(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from glossator.core.text.words import all_words, content_words
@@ -40,6 +41,7 @@ _REQUESTS_FOR_MORE = frozenset(
 _AFTER_EXPLETIVE_IT = frozenset(
     "to that possible true necessary important matter matters take takes mean means depend depends".split()
 )
+_ABOUT_NOW = re.compile(r"\b(?:what|which) (?:time|day|date|month|year) is it\b", re.IGNORECASE)
 _OTHER_LANGUAGES = frozenset(
     "dies diese dieser dieses er ihr ihre esto eso ello cela ceci هذا هذه ذلك تلك یہ وہ اس ان".split()
 )
@@ -54,6 +56,8 @@ def depends_on_previous(question: str) -> bool:
     """
     if len(question) > MAX_CHARACTERS:
         return False
+    if asks_about_now(question):
+        return False
     words = all_words(question)
     count = len([word for word in words if word not in _REQUESTS_FOR_MORE and content_words(word)])
     if count == 0 or any(phrase in " ".join(words) for phrase in _REFERENCES):
@@ -66,6 +70,11 @@ def depends_on_previous(question: str) -> bool:
         return True
     german = words[0] in _WHY and count <= 1 and not set(_GERMAN_PRONOUNS).isdisjoint(words)
     return german or any(_refers_back(words, at) for at in range(len(words)))
+
+
+def asks_about_now(question: str) -> bool:
+    """Whether a question is about the moment it is asked ("What time is it?"): no text answers that."""
+    return bool(_ABOUT_NOW.search(question))
 
 
 def _refers_back(words: Sequence[str], at: int) -> bool:

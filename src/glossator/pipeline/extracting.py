@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import accumulate
 
 from glossator.answer.cite import CheckedQuote, cite, cite_selection
@@ -15,19 +15,25 @@ from glossator.answer.extractive import (
     choose_sentences,
     choose_summary,
     is_generic,
-    refers_to_text,
+    points_at,
 )
+from glossator.answer.followups import asks_about_now
 from glossator.answer.lead_ins import QuoteLayout
 from glossator.core.answers import Answer, Evidence
 from glossator.core.ports import Generation, no_progress
 from glossator.core.question import Question
 from glossator.core.thresholds import is_answerable
-from glossator.core.types import Block, Chunk, Passage, RetrievalResult, Vector
+from glossator.core.types import Block, Chunk, Passage, QueryEmbedding, RetrievalResult, Vector
 from glossator.ingest.chunk import SELECTION_CHUNKS, chunk_document
 from glossator.ingest.selection import selection_document
-from glossator.pipeline.reading import NOTHING_READ, QuestionReading, read_if_possible
+from glossator.pipeline.reading import (
+    NOTHING_READ,
+    QuestionReading,
+    read_if_possible,
+    selection_relevance_with_reader,
+)
 from glossator.pipeline.wiring import Engine
-from glossator.retrieve import embedding_seconds, nearest_chunks, selection_relevance, weigh_words
+from glossator.retrieve import QuestionWords, embedding_seconds, nearest_chunks, selection_relevance, weigh_words
 from glossator.verification.confidence import confidence
 
 MAX_SELECTION_CHUNKS = 24
@@ -65,34 +71,55 @@ def extract(
     return cite(checked, scores, _confidence(found.relevance, checked, replaced), book.page_text)
 
 
+@dataclass(frozen=True, slots=True)
+class SelectionReading:
+    """The best chunks of a selection for a question, and what search and reader say of them."""
+
+    query: QueryEmbedding
+    words: QuestionWords
+    material: list[ScoredChunk]
+    relevance: float
+    """By the search alone."""
+    reading: QuestionReading
+
+
 def extract_selection(engine: Engine, question: Question, replaced: int = 0) -> Answer | None:
     """An answer from the selection, or None if it does not answer; nothing here can reach the rest of the book."""
     selection = question.selection or ""
-    # First, as only this call has a timeout: a remote model that hangs must not hold a thread.
-    query = engine.embedder.embed_query(question.text, embedding_seconds(question.deadline))
-    words = weigh_words(question.text, engine.word_counts())
-    chunks = chunk_document(selection_document(selection), engine.embedder.count_tokens, SELECTION_CHUNKS)
-    chunks = _within_budget(engine, nearest_chunks(chunks, words, MAX_SELECTION_CHUNKS))
-    embedded = engine.embedder.embed_chunks(chunks, no_progress)
-    vectors = [embedding.sentences.astype("float32") for embedding in embedded]
+    said = read_selection(engine, question.text, selection, question.deadline)
     if is_generic(question.text):
-        relevance = 1.0
-        quotes = choose_summary([ScoredChunk(c, v, relevance) for c, v in zip(chunks, vectors, strict=True)])
+        relevance, quotes = 1.0, choose_summary(said.material)
     else:
-        scores = selection_relevance(chunks, embedded, query, words, engine.embedder.calibration.selection)
-        material = [ScoredChunk(c, v, s) for c, v, s in zip(chunks, vectors, scores, strict=True)]
-        material.sort(key=lambda item: -item.relevance)
-        reading = _read_selection(engine, question.text, material, query.sentence)
-        relevance = max(scores, default=0.0)
-        threshold = engine.settings.similarity_threshold
-        if not is_answerable(relevance, threshold, pointed_at=refers_to_text(question.text)):
+        relevance = selection_relevance_with_reader(said.relevance, said.reading)
+        threshold, pointed_at = engine.settings.similarity_threshold, points_at(question.text, selection)
+        if asks_about_now(question.text) or not is_answerable(relevance, threshold, pointed_at=pointed_at):
             return None
-        quotes = choose_sentences(words.weights, query.sentence, material, reading.sentences, fragments=True)
+        weights, shares = said.words.weights, said.reading.sentences
+        quotes = choose_sentences(weights, said.query.sentence, said.material, shares, fragments=True)
     checked = _check(engine, quotes, [selection], [_evidence_in_selection(quote) for quote in quotes])
     return cite_selection(checked, _confidence(relevance, checked, replaced)) if checked else None
 
 
-def _read_selection(engine: Engine, question: str, material: Sequence[ScoredChunk], query: Vector) -> QuestionReading:
+def read_selection(engine: Engine, question: str, selection: str, deadline: float | None = None) -> SelectionReading:
+    """Search and read a selection; if the question is about all of it, its chunks are in order and not read."""
+    # First, as only this call has a timeout: a remote model that hangs must not hold a thread.
+    query = engine.embedder.embed_query(question, embedding_seconds(deadline))
+    words = weigh_words(question, engine.word_counts())
+    chunks = chunk_document(selection_document(selection), engine.embedder.count_tokens, SELECTION_CHUNKS)
+    chunks = _within_budget(engine, nearest_chunks(chunks, words, MAX_SELECTION_CHUNKS))
+    embedded = engine.embedder.embed_chunks(chunks, no_progress)
+    scores = selection_relevance(chunks, embedded, query, words, engine.embedder.calibration.selection)
+    material = [
+        ScoredChunk(c, e.sentences.astype("float32"), s) for c, e, s in zip(chunks, embedded, scores, strict=True)
+    ]
+    reading = NOTHING_READ
+    if not is_generic(question):
+        material.sort(key=lambda item: -item.relevance)
+        reading = _read(engine, question, material, query.sentence)
+    return SelectionReading(query, words, material, max(scores, default=0.0), reading)
+
+
+def _read(engine: Engine, question: str, material: Sequence[ScoredChunk], query: Vector) -> QuestionReading:
     """What the reader says of the selection's best chunks."""
     if engine.reader is None:
         return NOTHING_READ

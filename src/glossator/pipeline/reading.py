@@ -17,7 +17,7 @@ from glossator.core.question import Question
 from glossator.core.timing import stage
 from glossator.core.types import Chunk, RetrievalResult, RetrievedChunk
 from glossator.pipeline.wiring import Engine
-from glossator.retrieve import falling, probability, retrieve
+from glossator.retrieve import falling, level_of, probability, retrieve
 from glossator.verification.judge import is_in_model_language
 
 _log = logging.getLogger(__name__)
@@ -40,6 +40,9 @@ hold: with a lower one, fewer answerable questions are refused, and more questio
 
 SEARCH_LEVELS, READER_LEVELS = (-30.0, 4.0), (-6.0, 6.0)
 """Limits of both levels."""
+
+SELECTION_RELEVANCE = (-0.29, 0.53, 0.45)
+"""The same as `RELEVANCE` for a selection (bench/fit/fit_selections.py)."""
 
 Place = tuple[str, int]
 """A sentence: the id of its chunk, and its number there."""
@@ -132,6 +135,15 @@ def level_with_reader(item: RetrievedChunk, reading: QuestionReading) -> float:
         return item.level
     bias, search, read = RELEVANCE
     return bias + search * limited(item.level, SEARCH_LEVELS) + read * limited(answered, READER_LEVELS)
+
+
+def selection_relevance_with_reader(relevance: float, reading: QuestionReading) -> float:
+    """The relevance of a selection, by that of the search and by the reader model, if that has read it."""
+    if not reading.passages:
+        return relevance
+    bias, search, read = SELECTION_RELEVANCE
+    level = search * limited(level_of(relevance), SEARCH_LEVELS)
+    return probability(bias + level + read * limited(max(reading.passages.values()), READER_LEVELS))
 
 
 def limited(value: float, limits: tuple[float, float]) -> float:
