@@ -17,6 +17,7 @@ ALL = (
     "retrieval",
     "answers",
     "verify",
+    "checking",
     "reader",
     "records",
     "agent",
