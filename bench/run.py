@@ -19,6 +19,7 @@ ALL = (
     "retrieval",
     "answers",
     "verify",
+    "checking",
     "reader",
     "records",
     "agent",

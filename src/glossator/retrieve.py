@@ -75,16 +75,16 @@ class QuestionWords:
 
 
 def retrieve(
-    embedder: Embedder,
+    embedder: Embedder | None,
     index: VectorIndex,
     counts: WordCounts,
     question: Question,
     generation: int,
 ) -> RetrievalResult:
-    """The best passages for a question."""
+    """The best passages for a question; without an embedder, by keywords alone."""
     text, top_k = shorten(question.text), question.top_k
     with stage("embedding"):
-        embedded = _embed(embedder, text, embedding_seconds(question.deadline))
+        embedded = _embed(embedder, text, embedding_seconds(question.deadline)) if embedder else None
     with stage("retrieval"):
         words = weigh_words(text, counts)
         query = embedded.query if embedded else None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -13,7 +14,7 @@ from commands import CommandResult, quick_folder, run
 from glossator.core.question import Question
 from glossator.core.types import RetrievalResult
 from glossator.pipeline import checking
-from glossator.pipeline.reading import search_book
+from glossator.pipeline.reading import search_book, search_keywords
 from glossator.pipeline.wiring import Engine
 from glossator.store.index.generations import Generation
 
@@ -175,6 +176,34 @@ def test_too_many_claims_for_the_book_are_refused_with_the_limit(folder: Path) -
 
 def test_long_text_is_refused_with_the_limit(folder: Path) -> None:
     assert verify(folder, "a " * 40_000).failed_with(2, "80,000 characters", "32,000")
+
+
+def test_long_sources_are_refused_with_the_limit(folder: Path) -> None:
+    (folder / "long.txt").write_text("word " * 50_000, "utf-8")
+    assert verify(folder, "It flies.", "--source", folder / "long.txt").failed_with(2, "250,000 characters", "200,000")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("claims", "length", "by_meaning"), [(12, 600, 12), (50, 600, 12), (50, 100, 24), (24, 50, 24)]
+)
+def test_later_claims_of_a_long_text_are_searched_for_by_keywords(
+    folder: Path, claims: int, length: int, by_meaning: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    counts = {"search_book": 0, "search_keywords": 0}
+    for name, search in (("search_book", search_book), ("search_keywords", search_keywords)):
+
+        def counted(*arguments: Any, name: str = name, search: Any = search) -> RetrievalResult:
+            counts[name] += 1
+            found: RetrievalResult = search(*arguments)
+            assert found.passages
+            return found
+
+        monkeypatch.setattr(checking, name, counted)
+    texts = (f"The hip motor {n} weighs 40 kg{' and more' * (length // 9)}"[: length - 1] for n in range(claims))
+    with glossator.open(folder / "data") as book:
+        book.verify("".join(f"{text}.\n\n" for text in texts))
+    assert (counts["search_book"], counts["search_keywords"]) == (by_meaning, claims - by_meaning)
 
 
 @pytest.mark.slow

@@ -1,17 +1,25 @@
-"""The cost of checking grows with the size of a text, not with its square, and the token model has a budget."""
+"""The cost of checking grows with the size of a text, not with its square, and has a limit."""
 
 from __future__ import annotations
 
+import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import pytest
 
 from glossator.core.answers import Policy
+from glossator.core.inference.reading import Reading, ReadSource, SourceText
+from glossator.core.settings import Settings
 from glossator.core.types import TokenVectors
+from glossator.pipeline.wiring import make_verifier
+from glossator.verification.budget import Budget, budget_for, encoding_cost, judgement_cost, reading_cost
+from glossator.verification.compare.reading import count_tokens
 from glossator.verification.gate import Gate, check
-from glossator.verification.judge import MAX_ENCODED_TOKENS, Verifier
+from glossator.verification.judge import MAX_ENCODED_TOKENS, TOO_MUCH_TO_COMPARE, Verifier
+from paths import ROOT
+from scripted_reader import ScriptedReader
 
 pytestmark = pytest.mark.slow
 
@@ -150,3 +158,78 @@ def test_repeated_claim_is_judged_once() -> None:
     checked = check(verifier, draft, verifier.prepare(["The pump drives the belt."]), Policy.FLAG)
     assert len(checked.sentences) == 30
     assert len(encoder.texts) == 2
+
+
+BOOK = [re.sub(r"[#*`|>\s]+", " ", path.read_text("utf-8")) for path in sorted((ROOT / "book" / "docs").rglob("*.md*"))]
+WORDS = re.findall(r"[a-z]{3,}", " ".join(BOOK))
+
+
+def claims(count: int, words: int) -> str:
+    """Claims of words of the book that it does not make."""
+    texts = (" ".join(WORDS[(n * 997 + k * 31) % len(WORDS)] for k in range(words)) for n in range(count))
+    return " ".join(f"The {text}." for text in texts)[:32_000]
+
+
+class CountingReader(ScriptedReader):
+    """A reader that only adds up what it is given."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.cost = 0
+
+    def read(self, sources: Sequence[SourceText]) -> list[ReadSource]:
+        read = super().read(sources)
+        self.cost += sum(reading_cost(source.tokens) for source in read)
+        return read
+
+    def judge(self, text: str, sources: Sequence[ReadSource]) -> list[Reading]:
+        self.cost += sum(judgement_cost(count_tokens(text), source.tokens) for source in sources)
+        return super().judge(text, sources)
+
+
+@pytest.mark.parametrize(("count", "words"), [(12, 20), (50, 100), (200, 5)])
+@pytest.mark.parametrize("sources", [[text[:1500] for text in BOOK[:5]], [BOOK[0][:8000]]], ids=["five", "one"])
+def test_models_share_one_budget_that_a_long_text_reduces(count: int, words: int, sources: list[str]) -> None:
+    draft = claims(count, words)
+    encoder, reader = CountingEncoder(), CountingReader()
+    verifier = Verifier(encoder, reader)
+    budget = budget_for(len(draft), count, 3 * sum(map(len, sources)))
+    check(verifier, draft, verifier.prepare(sources, budget), Policy.FLAG)
+    assert reader.judged or encoder.texts
+    assert reader.cost + sum(encoding_cost(count_tokens(text)) for text in encoder.texts) <= budget.models
+
+
+def test_what_finding_the_passages_cost_reduces_both_budgets() -> None:
+    assert budget_for(2_000, 12, 0).words == Budget().words
+    assert budget_for(32_000, 200, 600_000).models == 0
+    assert 0 < budget_for(32_000, 50, 900_000).words < Budget().words
+
+
+def test_comparing_words_has_a_budget_and_what_is_beyond_fails() -> None:
+    verifier = Verifier()
+    sentence = f"{' '.join(WORDS[:2000])}."
+    checked = check(verifier, claims(200, 20), verifier.prepare([sentence]), Policy.FLAG)
+    refused = [TOO_MUCH_TO_COMPARE in verdict.reasons for verdict in checked.verdicts]
+    assert len(refused) == 200
+    assert not any(refused[:10])
+    assert all(refused[-100:])
+    assert not any(verdict.supported for verdict in checked.verdicts[-100:])
+
+
+@pytest.mark.parametrize(("count", "words"), [(200, 24), (50, 100)])
+def test_the_longest_drafts_are_compared_with_prose_to_the_end(count: int, words: int) -> None:
+    verifier = Verifier()
+    draft = claims(count, words)
+    sources = [text[:1500] for text in BOOK[:12]]
+    checked = check(verifier, draft, verifier.prepare(sources, budget_for(len(draft), count, 60_000)), Policy.FLAG)
+    assert not any(TOO_MUCH_TO_COMPARE in verdict.reasons for verdict in checked.verdicts)
+
+
+@pytest.mark.parametrize("words", [5, 30])
+def test_an_answer_of_ordinary_length_is_judged_without_regard_to_the_budget(words: int) -> None:
+    verifier = make_verifier(Settings())
+    sources = [text[2000:3500] for text in BOOK[:5]]
+    draft = claims(12, words)
+    limited = verifier.prepare(sources, budget_for(len(draft), 12, 3 * 7500))
+    unlimited = verifier.prepare(sources, Budget(10**9, 10**9))
+    assert check(verifier, draft, limited, Policy.FLAG) == check(verifier, draft, unlimited, Policy.FLAG)

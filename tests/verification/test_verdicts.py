@@ -176,6 +176,12 @@ def test_verdicts_do_not_depend_on_earlier_ones() -> None:
     assert first == again
 
 
+def test_a_claim_with_a_sentence_that_is_too_long_to_compare_fails() -> None:
+    too_long = f"The torque sensor {'sat on the mat and ' * 80} fell."
+    assert glossator.verify("The torque sensor was added in 2016.", PASSAGE).supported
+    assert not glossator.verify(f"The torque sensor was added in 2016. {too_long}", PASSAGE).supported
+
+
 def test_long_passages_are_judged_in_bounded_time() -> None:
     started = time.monotonic()
     verifier = Verifier()

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import islice
 
 from glossator.core.answers import CheckedDraft, Policy
 from glossator.core.errors import QuestionError
 from glossator.core.question import Question
 from glossator.core.types import Passage
-from glossator.pipeline.reading import search_book
+from glossator.pipeline.reading import search_book, search_keywords
 from glossator.pipeline.wiring import Engine
+from glossator.verification.budget import budget_for
 from glossator.verification.claims.split import SegmentKind, split_draft
 from glossator.verification.gate import check
 from glossator.verification.reading.tokenizer import has_content
@@ -17,14 +19,24 @@ from glossator.verification.reading.tokenizer import has_content
 PASSAGES_PER_CLAIM = 5
 """Passages of the book that each claim is checked against if no passages are given."""
 
-MAX_DRAFT_LENGTH = 32_000
-"""In characters."""
+MAX_DRAFT_LENGTH, MAX_SOURCE_LENGTH = 32_000, 200_000
+"""In characters; of all sources together."""
 
 MAX_SEARCHES = 50
 """Different claims of a text that are looked up in the book."""
 
+MAX_PASSAGES = 60
+"""Of the book, for a text; if its claims find more, the best of each count."""
+
 MAX_QUERY_LENGTH = 500
 """Characters of a claim that are searched for."""
+
+MAX_EMBEDDED_LENGTH, _EMBEDDING = 9_600, 300
+"""Characters of claims that are searched for by meaning: a dozen of the longest queries. An embedding costs as much as
+so many characters more. Later claims are searched for by keywords alone."""
+
+_SEARCH_COST, _COST_PER_EMBEDDED_CHARACTER, _COST_PER_SOURCE_CHARACTER = 3_000, 35, 3
+"""In microseconds, as `verification/budget.py` counts."""
 
 
 def check_draft(engine: Engine, draft: str, passages: Sequence[Passage | str] | None) -> CheckedDraft:
@@ -33,15 +45,22 @@ def check_draft(engine: Engine, draft: str, passages: Sequence[Passage | str] | 
         raise QuestionError(
             f"The text is {len(draft):,} characters long.", f"Check it in parts of at most {MAX_DRAFT_LENGTH:,}."
         )
-    if passages is None:
-        found = [passage for claim in _queries(draft) for passage in _nearest_passages(engine, claim)]
-        passages = list({passage.chunk_id: passage for passage in found}.values())
-    return check(engine.verifier, draft, engine.verifier.prepare(passages), Policy.FLAG)
-
-
-def _queries(draft: str) -> list[str]:
-    """What to search the book for: the beginning of each claim, once."""
     claims = [segment.text for segment in split_draft(draft) if segment.kind is SegmentKind.CLAIM]
+    spent = 0
+    if passages is None:
+        passages, spent = _find_passages(engine, _queries(claims))
+    length = sum(len(passage if isinstance(passage, str) else passage.text) for passage in passages)
+    if length > MAX_SOURCE_LENGTH:
+        raise QuestionError(
+            f"The sources are {length:,} characters long together.",
+            f"Check against at most {MAX_SOURCE_LENGTH:,} at a time, or ingest them and check against the book.",
+        )
+    budget = budget_for(len(draft), len(claims), spent + _COST_PER_SOURCE_CHARACTER * length)
+    return check(engine.verifier, draft, engine.verifier.prepare(passages, budget), Policy.FLAG)
+
+
+def _queries(claims: Sequence[str]) -> list[str]:
+    """What to search the book for: the beginning of each claim, once."""
     queries = dict.fromkeys(claim[:MAX_QUERY_LENGTH] for claim in claims if has_content(claim))
     if len(queries) > MAX_SEARCHES:
         raise QuestionError(
@@ -51,8 +70,30 @@ def _queries(draft: str) -> list[str]:
     return list(queries)
 
 
-def _nearest_passages(engine: Engine, claim: str) -> Sequence[Passage]:
+def _find_passages(engine: Engine, queries: Sequence[str]) -> tuple[list[Passage], int]:
+    """The passages nearest to each query, and what finding them cost."""
+    found: list[Sequence[Passage]] = []
+    embedded = 0
+    for query in queries:
+        length = len(query) + _EMBEDDING
+        by_meaning = embedded + length <= MAX_EMBEDDED_LENGTH
+        embedded += length if by_meaning else 0
+        found.append(_nearest_passages(engine, query, by_meaning))
+    cost = _SEARCH_COST * len(queries) + _COST_PER_EMBEDDED_CHARACTER * embedded
+    return _best_passages(found), cost
+
+
+def _best_passages(found: Sequence[Sequence[Passage]]) -> list[Passage]:
+    """The passages that queries found, each once, in their order; of too many, the best for each query."""
+    everything = {passage.chunk_id: passage for passages in found for passage in passages}
+    ranked = (passages[rank] for rank in range(PASSAGES_PER_CLAIM) for passages in found if rank < len(passages))
+    chosen = set(islice(dict.fromkeys(passage.chunk_id for passage in ranked), MAX_PASSAGES))
+    return [passage for chunk_id, passage in everything.items() if chunk_id in chosen]
+
+
+def _nearest_passages(engine: Engine, claim: str, by_meaning: bool) -> Sequence[Passage]:
     """The passages that are nearest to a claim; characters that no question may contain are replaced for the search."""
     text = claim.replace("\0", " ").encode("utf-8", "replace").decode("utf-8")
     question = Question(text, top_k=PASSAGES_PER_CLAIM)
-    return search_book(engine, engine.generation(), question).passages
+    search = search_book if by_meaning else search_keywords
+    return search(engine, engine.generation(), question).passages

@@ -74,6 +74,11 @@ def search_book(engine: Engine, book: Generation, question: Question) -> Retriev
     return retrieve(engine.embedder, book.index, book.documents, question, book.manifest.generation)
 
 
+def search_keywords(engine: Engine, book: Generation, question: Question) -> RetrievalResult:
+    """The best passages of one generation by its keywords alone, which costs little."""
+    return retrieve(None, book.index, book.documents, question, book.manifest.generation)
+
+
 def search_and_read(engine: Engine, book: Generation, question: Question) -> tuple[RetrievalResult, QuestionReading]:
     """The best passages, scored by the search and by the reader model, and what that says of their sentences."""
     found = search_book(engine, book, question)

@@ -23,6 +23,7 @@ from glossator.core.text.marks import escape_marks
 from glossator.core.text.words import is_statement
 from glossator.core.thresholds import SHOWN
 from glossator.core.types import Passage
+from glossator.verification.budget import Allowance
 from glossator.verification.claims.split import DraftSplitter, Segment, SegmentKind
 from glossator.verification.headings import makes_claim
 from glossator.verification.judge import PreparedPassages, Verifier, unsupported
@@ -61,6 +62,7 @@ class Gate:
     ) -> None:
         self._verifier, self._prepared, self._policy = verifier, prepared, policy
         self._seconds_left, self._second_opinion = seconds_left, second_opinion
+        self._allowance = Allowance(prepared.budget.words)
         self._held: list[Segment] = []
         self._splitter = DraftSplitter()
         self._pending: list[Segment] = []
@@ -224,7 +226,7 @@ class Gate:
         return (segment.text, segment.citations, segment.kind, len(self._prepared.texts))
 
     def _judge_once(self, segment: Segment) -> Verdict:
-        judge = self._verifier.judge_code if segment.kind is SegmentKind.CODE else self._verifier.judge
+        judge = self._verifier.judge_code if segment.kind is SegmentKind.CODE else self._judge_words
         cited = [number for number in segment.citations if 1 <= number <= len(self._prepared.texts)]
         verdict = self._apply_policy(segment, judge(segment.text, self._prepared, cited)) if cited else None
         if verdict is None or not verdict.supported:
@@ -234,6 +236,9 @@ class Gate:
         if not cited and verdict.status is Status.UNSUPPORTED:
             return replace(verdict, status=Status.UNCITED, reasons=(UNCITED, *verdict.reasons))
         return verdict
+
+    def _judge_words(self, claim: str, prepared: PreparedPassages, cited: Sequence[int] | None = None) -> Verdict:
+        return self._verifier.judge(claim, prepared, cited, self._allowance)
 
     def _apply_policy(self, segment: Segment, verdict: Verdict) -> Verdict:
         """Under the strict policy, require a higher score, and that fragments occur in a passage as a phrase."""

@@ -14,10 +14,11 @@ from glossator.core.ports import Reader, TokenEncoder
 from glossator.core.text.sentences import split_sentences
 from glossator.core.thresholds import QUOTED, SHOWN, SUPPORTED
 from glossator.core.types import Passage, Span, TokenVectors
+from glossator.verification.budget import DEFAULT_BUDGET, Allowance, Budget, comparison_cost, encoding_cost
 from glossator.verification.compare.comparison import Comparison, compare
-from glossator.verification.compare.reading import ReadPassages, reading_features
+from glossator.verification.compare.reading import ReadPassages, count_tokens, reading_features
 from glossator.verification.compare.vector_similarity import vector_features
-from glossator.verification.compare.windows import TokenizedPassage, best_windows, tokenize_passages
+from glossator.verification.compare.windows import MAX_WINDOWS, TokenizedPassage, best_windows, tokenize_passages
 from glossator.verification.headings import title_words
 from glossator.verification.lead_ins import strip_lead_in
 from glossator.verification.model import has_veto, score
@@ -42,9 +43,6 @@ _LINE_BREAK = re.compile(r"(?P<end>)(?:(?<=[.!?:;…。۔])[ \t]*\n|\n[ \t]*\n)\
 MAX_ENCODED_TOKENS = 3000
 """Per answer, in passages and claims; what exceeds it is judged by words alone, so that no text takes long."""
 
-_MODEL_TOKEN = re.compile(r"[A-Za-z]{1,6}|[^\sA-Za-z]")
-"""Roughly a token of the model."""
-
 _ITEM_MARKER = re.compile(r"(?:[>\s]|[-*+•|]|\d{1,3}[.)]|#{1,6})*")
 
 _MAX_MARGIN = 200
@@ -58,6 +56,7 @@ MODEL_LANGUAGE = "en"
 
 CODE_NOT_FOUND = "this code is not in any passage"
 NOT_COMPARABLE = "could not be compared with any passage"
+TOO_MUCH_TO_COMPARE = "not checked: the text and its sources are too long to compare; check it in parts"
 TOO_LONG = f"longer than {MAX_CLAIM_LENGTH:,} characters"
 
 
@@ -65,14 +64,20 @@ class PreparedPassages:
     """The passages of an answer, tokenized once for all its claims; token vectors are computed when first needed."""
 
     def __init__(
-        self, passages: Sequence[Passage | str], encoder: TokenEncoder | None, reader: Reader | None = None
+        self,
+        passages: Sequence[Passage | str],
+        encoder: TokenEncoder | None,
+        reader: Reader | None = None,
+        budget: Budget = DEFAULT_BUDGET,
     ) -> None:
         self.texts = tuple(p if isinstance(p, str) else p.text for p in passages)
         self.passages = tuple(None if isinstance(p, str) else p for p in passages)
         self._encoder = encoder
         self._vectors: dict[int, TokenVectors | None] = {}
+        self.budget = budget
+        self._models = Allowance(budget.models)
         self._encodable_tokens = MAX_ENCODED_TOKENS
-        self._read = ReadPassages(reader) if reader else None
+        self._read = ReadPassages(reader, self._models) if reader else None
 
     def add(self, passages: Sequence[Passage | str]) -> None:
         """Add passages; their numbers continue from the last."""
@@ -131,8 +136,8 @@ class PreparedPassages:
 
     def encode(self, text: str) -> TokenVectors | None:
         """The token vectors of a passage or claim; None without a model, or if its budget is used up."""
-        length = len(_MODEL_TOKEN.findall(text))
-        if self._encoder is None or length > self._encodable_tokens:
+        length = count_tokens(text)
+        if self._encoder is None or length > self._encodable_tokens or not self._models.take(encoding_cost(length)):
             return None
         self._encodable_tokens -= length
         return self._encoder.encode(text)
@@ -150,19 +155,30 @@ class Verifier:
         models = [model.fingerprint for model in (self.encoder, self.reader) if model]
         return "+".join([verifier_version(), *(models or ["words"])])
 
-    def prepare(self, passages: Sequence[Passage | str]) -> PreparedPassages:
+    def prepare(self, passages: Sequence[Passage | str], budget: Budget = DEFAULT_BUDGET) -> PreparedPassages:
         """Prepare the passages of an answer for checking."""
-        return PreparedPassages(passages, self.encoder, self.reader)
+        return PreparedPassages(passages, self.encoder, self.reader, budget)
 
-    def judge(self, claim: str, prepared: PreparedPassages, cited: Sequence[int] | None = None) -> Verdict:
-        """Whether the cited passages (numbered from 1; by default all) support a claim."""
+    def judge(
+        self,
+        claim: str,
+        prepared: PreparedPassages,
+        cited: Sequence[int] | None = None,
+        allowance: Allowance | None = None,
+    ) -> Verdict:
+        """Whether the cited passages (numbered from 1; by default all) support a claim.
+
+        `allowance` is what comparing its words may cost, by default as much as for a whole text.
+        """
         numbers = _passage_numbers(prepared, cited)
+        allowance = allowance or Allowance(prepared.budget.words)
         if len(claim) > MAX_CLAIM_LENGTH:
             return unsupported(TOO_LONG)
         if (evidence := _find_verbatim(claim, prepared, numbers)) is not None:
             return Verdict(Status.SUPPORTED, True, 1.0, evidence)
         parts = claim_sentences(claim)
-        verdicts = [verdict for part in parts if (verdict := self._judge_sentence(part, prepared, numbers))]
+        judged = (self._judge_sentence(part, prepared, numbers, allowance) for part in parts)
+        verdicts = [verdict for verdict in judged if verdict]
         if not verdicts:
             return unsupported(NOT_COMPARABLE)
         return min(verdicts, key=lambda verdict: verdict.score)
@@ -192,8 +208,14 @@ class Verifier:
         few = len(words) <= MAX_FRAGMENT_WORDS
         return few and not any(_contains_phrase(words, source) for source in prepared.texts)
 
-    def _judge_sentence(self, text: str, prepared: PreparedPassages, numbers: Sequence[int]) -> Verdict | None:
-        judged = [(score(features), features, found) for features, found in self.candidates(text, prepared, numbers)]
+    def _judge_sentence(
+        self, text: str, prepared: PreparedPassages, numbers: Sequence[int], allowance: Allowance
+    ) -> Verdict | None:
+        refused = allowance.refused
+        candidates = self.candidates(text, prepared, numbers, allowance)
+        judged = [(score(features), features, found) for features, found in candidates]
+        if not judged and has_content(text):
+            return unsupported(TOO_MUCH_TO_COMPARE if allowance.refused > refused else NOT_COMPARABLE)
         if not judged:
             return None
         value, features, found = max(judged, key=lambda each: each[0])
@@ -207,7 +229,7 @@ class Verifier:
         return Verdict(status, False, value, evidence, reasons(found.differences), in_doubt)
 
     def candidates(
-        self, text: str, prepared: PreparedPassages, numbers: Sequence[int]
+        self, text: str, prepared: PreparedPassages, numbers: Sequence[int], allowance: Allowance | None = None
     ) -> list[tuple[dict[str, float], Comparison]]:
         """A sentence compared with the windows that match it best: the features of each, and the comparison."""
         passages = [prepared.tokenized[number - 1] for number in numbers]
@@ -216,11 +238,7 @@ class Verifier:
         claim = tokenize(strip_lead_in(text), passages[0].content.language)
         if len(claim.tokens) > MAX_SENTENCE_TOKENS:
             return []
-        found: list[Comparison] = []
-        for window in best_windows(claim.tokens, passages) if claim.tokens else ():
-            found.append(compare(claim, window, passages))
-            if found[-1].is_identical:
-                break
+        found = _compared(claim, passages, allowance or Allowance(prepared.budget.words))
         read = [self._reading_features(claim, f, prepared, numbers) for f in found]
         if not all(read):
             read = self._vector_features(claim, found, prepared, numbers)
@@ -247,6 +265,19 @@ class Verifier:
         if own is None:
             return [{} for _ in found]
         return [{} if f.is_identical else vector_features(own, claim, known, f) for f in found]
+
+
+def _compared(claim: TokenizedText, passages: Sequence[TokenizedPassage], allowance: Allowance) -> list[Comparison]:
+    """A sentence compared with the windows that match it best, up to one with the same words."""
+    found: list[Comparison] = []
+    windows = best_windows(claim.tokens, passages, 1 if allowance.is_low else MAX_WINDOWS) if claim.tokens else []
+    for window in windows:
+        if not allowance.take(comparison_cost(len(claim.tokens), len(window.tokens))):
+            break
+        found.append(compare(claim, window, passages))
+        if found[-1].is_identical:
+            break
+    return found
 
 
 def is_in_model_language(texts: Sequence[str]) -> bool:

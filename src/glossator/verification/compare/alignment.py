@@ -33,10 +33,13 @@ class Alignment:
         self.language = claim.language
         self.claim_source, self.source = claim.text, passages[window.passage].content.text
         """The texts that the offsets of the tokens refer to."""
-        self.pairs = align(self.claim, window.tokens)
+        self.similarities = [[similarity(own, other) for other in window.tokens] for own in self.claim]
+        """Of each token of the claim to each token of the window."""
+        self.pairs = align(self.claim, self.similarities)
         self.by_claim = {p.claim: p for p in self.pairs if p.claim is not None}
         self.by_source = {p.source: p for p in self.pairs if p.source is not None and p.claim is not None}
-        self.elsewhere = {i: self._find_elsewhere(t) for i, t in enumerate(self.claim) if not self.is_matched(i)}
+        self._unmatched = [self._is_unmatched(n) for n in range(len(window.tokens))]
+        self.elsewhere = {i: self._find_elsewhere(i) for i in range(len(self.claim)) if not self.is_matched(i)}
         """For each unmatched token of the claim, where the window has it out of order; None if it does not."""
 
     def is_matched(self, index: int) -> bool:
@@ -46,6 +49,9 @@ class Alignment:
 
     def is_source_unmatched(self, index: int) -> bool:
         """Whether a token of the source matches no token of the claim."""
+        return self._unmatched[index]
+
+    def _is_unmatched(self, index: int) -> bool:
         pair = self.by_source.get(index)
         return pair is None or pair.similarity < MIN_SIMILARITY
 
@@ -68,20 +74,20 @@ class Alignment:
         """The exact text of a token of the source."""
         return _exact_text(self.source, self.window.tokens, token)
 
-    def _find_elsewhere(self, token: Token) -> int | None:
+    def matches(self, index: int) -> list[int]:
+        """Where the window has a token of the claim, in order or not."""
+        return [n for n, value in enumerate(self.similarities[index]) if value >= MIN_SIMILARITY]
+
+    def _find_elsewhere(self, index: int) -> int | None:
         """The index of a matching token anywhere in the window; one that is still unmatched is preferred."""
-        likely = (
-            (similarity(token, other), self.is_source_unmatched(n), -n) for n, other in enumerate(self.window.tokens)
-        )
-        best = max((found for found in likely if found[0] >= MIN_SIMILARITY), key=lambda found: found[1:], default=None)
-        return None if best is None else -best[2]
+        found = self.matches(index)
+        return next((n for n in found if self._unmatched[n]), found[0] if found else None)
 
 
 def occurs_in(token: Token, passages: Sequence[TokenizedPassage]) -> bool:
     """Whether any passage has a word, a synonym of it, or the same quantity."""
     if token.quantity:
-        found = (other.quantity for passage in passages for other in passage.content.tokens)
-        return any(quantity is not None and token.quantity.equals(quantity) for quantity in found)
+        return any(token.quantity.equals(quantity) for passage in passages for quantity in passage.quantities)
     groups = synonym_groups().get(token.stem, frozenset())
     return any(token.stem in passage.all_stems or not groups.isdisjoint(passage.synonym_groups) for passage in passages)
 
@@ -96,11 +102,10 @@ def _exact_text(text: str, tokens: Sequence[Token], token: Token) -> str:
     return text[token.start : end]
 
 
-def align(claim: Sequence[Token], source: Sequence[Token]) -> list[AlignedPair]:
+def align(claim: Sequence[Token], similarities: Sequence[list[float]]) -> list[AlignedPair]:
     """The best alignment that keeps the order; source tokens before the first and after the last pair cost nothing."""
-    claim = claim[: max(1, _MAX_CELLS // max(1, len(source)))]
-    rows, columns = len(claim), len(source)
-    similarities = [[similarity(c, s) for s in source] for c in claim]
+    columns = len(similarities[0]) if similarities else 0
+    rows = min(len(claim), max(1, _MAX_CELLS // max(1, columns)))
     best = [0.0] * (columns + 1)
     moves: list[bytearray] = []
     for row in range(rows):
@@ -116,9 +121,9 @@ def _fill_row(above: list[float], similarities: list[float], skip: float, last: 
     over = 0.0 if last else _SKIP_SOURCE
     left = above[0] + skip
     row, move = [left], bytearray(b"\x01")
-    for column, score in enumerate(similarities):
-        value, kind = above[column] + score, 0
-        if (down := above[column + 1] + skip) > value:
+    for score, diagonal, higher in zip(similarities, above, above[1:], strict=False):
+        value, kind = diagonal + score, 0
+        if (down := higher + skip) > value:
             value, kind = down, 1
         if (along := left + over) > value:
             value, kind = along, 2
@@ -128,7 +133,9 @@ def _fill_row(above: list[float], similarities: list[float], skip: float, last: 
     return row, move
 
 
-def _trace_back(moves: list[bytearray], similarities: list[list[float]], row: int, column: int) -> list[AlignedPair]:
+def _trace_back(
+    moves: list[bytearray], similarities: Sequence[list[float]], row: int, column: int
+) -> list[AlignedPair]:
     pairs: list[AlignedPair] = []
     while row > 0:
         kind = moves[row - 1][column]

@@ -216,6 +216,7 @@ def check_antonyms(alignment: Alignment) -> CheckResult:
         and are_incompatible(alignment.claim[p.claim], alignment.source_token(p))
     ]
     claim_stems = {token.stem for token in alignment.claim}
+    unmatched = [t for n, t in enumerate(alignment.window.tokens) if alignment.is_source_unmatched(n)]
     loose = 0
     for i in alignment.elsewhere:
         token, pair = alignment.claim[i], alignment.by_claim.get(i)
@@ -225,11 +226,7 @@ def check_antonyms(alignment: Alignment) -> CheckResult:
             or (pair and pair.source is not None and pair.similarity > 0)
         ):
             continue
-        excluded = [
-            t
-            for n, t in enumerate(alignment.window.tokens)
-            if alignment.is_source_unmatched(n) and are_incompatible(token, t)
-        ]
+        excluded = [t for t in unmatched if are_incompatible(token, t)]
         if any(t.stem not in claim_stems for t in excluded):
             loose += 1
             found.append(Difference("opposite", alignment.claim_text(token), alignment.source_text(excluded[0])))

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 
 from glossator.core.inference.reading import Reading, ReadSource, SourceText, split_source, stretches
 from glossator.core.ports import Reader
+from glossator.verification.budget import Allowance, judgement_cost, reading_cost
 from glossator.verification.compare.windows import TokenizedPassage
 from glossator.verification.reading.tokenizer import TokenizedText
 
@@ -20,6 +22,9 @@ MAX_JUDGEMENTS = 80
 
 MAX_LOGIT = 6.0
 
+_MODEL_TOKEN = re.compile(r"[A-Za-z]{1,6}|[^\sA-Za-z]")
+"""Roughly a token of the models."""
+
 
 @dataclass(frozen=True, slots=True)
 class _PassagePart:
@@ -33,6 +38,7 @@ class ReadPassages:
     """The passages of an answer that the reader has read so far, and its opinions."""
 
     reader: Reader
+    allowance: Allowance
     readable_tokens: int = MAX_READ_TOKENS
     judgeable: int = MAX_JUDGEMENTS
     _parts: dict[int, list[_PassagePart]] = field(default_factory=dict)
@@ -48,11 +54,17 @@ class ReadPassages:
         part = max(n for n, part in enumerate(self._parts[number]) if n == 0 or part.first <= sentence)
         key = (claim, number, part)
         if key not in self._said:
-            source = self._source(number, part)
-            readings = self.reader.judge(claim, [source]) if source and self.judgeable > 0 else []
+            self._said[key] = self._judge_once(claim, self._source(number, part))
             self.judgeable -= 1
-            self._said[key] = readings[0] if readings else None
         return self._said[key]
+
+    def _judge_once(self, claim: str, source: ReadSource | None) -> Reading | None:
+        if source is None or self.judgeable <= 0:
+            return None
+        if not self.allowance.take(judgement_cost(count_tokens(claim), source.tokens)):
+            return None
+        readings = self.reader.judge(claim, [source])
+        return readings[0] if readings else None
 
     def _split(self, headings: tuple[str, ...], passage: TokenizedPassage) -> list[_PassagePart]:
         text = passage.content.text
@@ -64,10 +76,15 @@ class ReadPassages:
     def _source(self, number: int, part: int) -> ReadSource | None:
         if (number, part) not in self._read:
             wanted = self._parts[number][part]
-            fits = wanted.tokens <= self.readable_tokens
+            fits = wanted.tokens <= self.readable_tokens and self.allowance.take(reading_cost(wanted.tokens))
             self._read[number, part] = self.reader.read([wanted.source])[0] if fits else None
             self.readable_tokens -= wanted.tokens if fits else 0
         return self._read[number, part]
+
+
+def count_tokens(text: str) -> int:
+    """Roughly the number of tokens of a text."""
+    return len(_MODEL_TOKEN.findall(text))
 
 
 def reading_features(reading: Reading, claim: TokenizedText) -> dict[str, float]:

@@ -9,7 +9,6 @@ from itertools import pairwise
 
 from glossator.verification.compare.alignment import Alignment
 from glossator.verification.compare.difference import CheckResult, Difference
-from glossator.verification.compare.similarity import MIN_SIMILARITY, similarity
 from glossator.verification.reading.lexicon import Lexicon, lexicon_for
 from glossator.verification.reading.tokens import Token
 
@@ -160,11 +159,7 @@ def matching_places(alignment: Alignment, indexes: Iterable[int]) -> dict[int, l
     places = {}
     for index in indexes:
         token = alignment.claim[index]
-        at = [n for n, other in enumerate(alignment.window.tokens) if other.weight and _same(token, other)]
-        if token.weight and at:
+        at = [n for n in alignment.matches(index) if alignment.window.tokens[n].weight] if token.weight else []
+        if at:
             places[index] = at
     return places
-
-
-def _same(one: Token, other: Token) -> bool:
-    return similarity(one, other) >= MIN_SIMILARITY

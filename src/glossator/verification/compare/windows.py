@@ -10,6 +10,7 @@ from itertools import pairwise
 from glossator.core.text.sentences import split_sentences
 from glossator.core.types import Span
 from glossator.verification.reading.lexicon import synonym_groups
+from glossator.verification.reading.numbers import Quantity
 from glossator.verification.reading.tokenizer import TokenizedText, language_of, tokenize
 from glossator.verification.reading.tokens import Token
 
@@ -41,6 +42,7 @@ class TokenizedPassage:
     sentences_with: dict[str, list[int]]
     all_stems: frozenset[str]
     synonym_groups: frozenset[int]
+    quantities: tuple[Quantity, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +82,10 @@ def _tokenize_passage(text: str, language: str) -> TokenizedPassage:
     all_stems = frozenset(token.stem for token in content.tokens)
     known = synonym_groups()
     groups = frozenset(number for stem in all_stems for number in known.get(stem, ()))
-    return TokenizedPassage(content, sentences, tuple(token_spans), stems, sentences_with, all_stems, groups)
+    quantities = tuple(dict.fromkeys(token.quantity for token in content.tokens if token.quantity))
+    return TokenizedPassage(
+        content, sentences, tuple(token_spans), stems, sentences_with, all_stems, groups, quantities
+    )
 
 
 def best_windows(
