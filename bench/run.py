@@ -32,7 +32,7 @@ ALL = (
 def main() -> None:
     for name in sys.argv[1:] or ALL:
         print(f"\n== {name}", flush=True)
-        script = next(path for path in (HERE / f"{name}.py", HERE / "site" / f"{name}.py") if path.exists())
+        script = next(HERE.rglob(f"{name}.py"))
         subprocess.run([sys.executable, str(script)], check=True, env=os.environ | {"PYTHONPATH": str(HERE)})
 
 

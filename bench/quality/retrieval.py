@@ -164,8 +164,8 @@ def main() -> None:
     for name, column in columns.items():
         best_single = max(column["words (BM25)"][1], column["meaning (bge)"][1])
         print(f"{name}: Glossator / best single search = {column['Glossator'][1] / best_single:.3f}")
-    Path(__file__).with_name("results").mkdir(exist_ok=True)
-    Path(__file__).with_name("results").joinpath("retrieval.md").write_text("\n".join(lines) + "\n", "utf-8")
+    (Path(__file__).parents[1] / "results").mkdir(exist_ok=True)
+    (Path(__file__).parents[1] / "results").joinpath("retrieval.md").write_text("\n".join(lines) + "\n", "utf-8")
 
 
 if __name__ == "__main__":
