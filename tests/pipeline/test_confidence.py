@@ -89,6 +89,11 @@ def test_low_confidence_is_a_best_score_of_0_3_to_0_5(score: float) -> None:
     assert confidence_level(confidence(score, [1.0], 0)) == "Low"
 
 
+@pytest.mark.parametrize("score", [0.0, 0.1, 0.2999, 0.5, 0.9])
+def test_no_other_best_score_is_low_confidence(score: float) -> None:
+    assert not is_low_confidence(score)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "refusal",

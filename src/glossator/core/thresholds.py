@@ -43,8 +43,8 @@ def is_draftable(relevance: float, threshold: float, *, was_read: bool) -> bool:
 
 
 def is_low_confidence(best_score: float) -> bool:
-    """Whether the best passage is only a weak match."""
-    return DRAFTABLE <= best_score < LOW_CONFIDENCE
+    """Whether the best passage is only a weak match, as the chat contract defines it."""
+    return ANSWERABLE <= best_score < LOW_CONFIDENCE
 
 
 def confidence_level(confidence: float) -> Level:

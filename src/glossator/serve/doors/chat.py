@@ -109,7 +109,7 @@ class ResponseMetadata(BaseModel):
     query_time_ms: float = Field(ge=0, description="Total processing time in milliseconds")
     retrieval_count: int = Field(ge=0, description="Number of chunks retrieved")
     mode: Mode
-    low_confidence: bool = Field(default=False, description="True if the best passage scored between 0.1 and 0.5")
+    low_confidence: bool = Field(default=False, description="True if the best passage scored between 0.3 and 0.5")
     request_id: UUID = Field(description="UUID v4 of the request, for tracing")
 
 
