@@ -26,6 +26,10 @@ MAX_POINTED_AT_LENGTH = 600
 MAX_DISTANCE = 1.5
 """How far below the best a further sentence may score: it is then at least 22 % as likely to be the answer."""
 
+FOLLOWING, FOLLOWING_EXPLANATION, MAX_FOLLOWING = 1.0, 3.0, 2
+"""Added to the score of the sentence after the best one, and half of it to the next: the answer often comes after what
+matches. The second is for how and why, where the best match often only repeats the question."""
+
 SIGNALS = ("words", "heading_words", "similarity", "relevance", "rank", "subject", "shape", "reading")
 """What the score of a sentence consists of: the question's words in it, those only in the headings above it, its
 similarity to the question, the relevance and rank of its passage, whether it begins with all words of a short question
@@ -49,6 +53,7 @@ _ASKS_HOW = re.compile(
     r"^\W*(?:and |so |but )?how (?:do|does|can|could|should|would|to|might)\b|\b(?:example|command|snippet|syntax)\b",
     re.IGNORECASE,
 )
+_ASKS_WHY = re.compile(r"^\W*(?:and |so |but )?(?:why|how come|for what reason)\b", re.IGNORECASE)
 _REFERS_TO_TEXT = re.compile(
     r"\b(?:this|these|those|such|here|above|the (?:text|passage|paragraph|selection))\b", re.IGNORECASE
 )
@@ -117,6 +122,11 @@ def asks_how(question: str) -> bool:
     return bool(_ASKS_HOW.search(question))
 
 
+def asks_why(question: str) -> bool:
+    """Whether a question asks for a reason."""
+    return bool(_ASKS_WHY.search(question))
+
+
 def refers_to_text(question: str) -> bool:
     """Whether a question refers to the text at hand ("this", "the passage")."""
     return bool(_REFERS_TO_TEXT.search(question))
@@ -136,11 +146,12 @@ def choose_sentences(
     *,
     fragments: bool = False,
     with_code: bool = False,
+    explained: bool = False,
 ) -> list[Quote]:
     """Two to five sentences, first the one that answers best; or `fragments`, if there is no sentence.
 
     `read` is what the reader says of sentences. `with_code` adds the code block nearest to the best one, if no
-    sentence introduces one.
+    sentence introduces one; `explained` prefers the sentences after it.
     """
     found = candidates(weights, query, chunks, read)
     if fragments and not found:
@@ -149,7 +160,7 @@ def choose_sentences(
         return []
     ranked = sorted(found, key=lambda c: (-c.quote.score, c.chunk, c.sentence))
     by_place = {(c.chunk, c.sentence): c for c in found}
-    ordered = _answer_first(_pick(ranked), by_place)
+    ordered = _answer_first(_pick(ranked, FOLLOWING_EXPLANATION if explained else FOLLOWING), by_place)
     best, items = ranked[0].quote, {item.chunk.chunk_id: item for item in chunks}
     quotes = _with_introduced(ordered, best, items)
     if with_code and not any(quote.layout is QuoteLayout.CODE for quote in quotes):
@@ -268,11 +279,17 @@ def _has_content(text: str) -> bool:
     return bool(content_words(text))
 
 
-def _pick(ranked: Sequence[Candidate]) -> list[Candidate]:
-    """The best few candidates, without near-duplicates."""
-    picked: list[Candidate] = []
-    for candidate in ranked:
-        close = candidate.quote.score >= ranked[0].quote.score - MAX_DISTANCE
+def _pick(ranked: Sequence[Candidate], following: float) -> list[Candidate]:
+    """The best few candidates, without near-duplicates; `following` favours the sentence after the best."""
+    first, *others = ranked
+
+    def score_in_context(candidate: Candidate) -> float:
+        distance = candidate.sentence - first.sentence if candidate.chunk == first.chunk else 0
+        return candidate.quote.score + (following / distance if 0 < distance <= MAX_FOLLOWING else 0.0)
+
+    picked = [first]
+    for candidate in sorted(others, key=score_in_context, reverse=True):
+        close = score_in_context(candidate) >= first.quote.score - MAX_DISTANCE
         if len(picked) == USUAL_SENTENCES or (len(picked) >= MIN_SENTENCES and not close):
             break
         if not any(_is_near_duplicate(candidate.quote.text, other.quote.text) for other in picked):

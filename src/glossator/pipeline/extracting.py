@@ -12,6 +12,7 @@ from glossator.answer.extractive import (
     Quote,
     ScoredChunk,
     asks_how,
+    asks_why,
     choose_sentences,
     choose_summary,
     is_generic,
@@ -63,7 +64,8 @@ def extract(
     ]
     query = found.query.sentence if found.query else None
     weights = weigh_words(question, book.documents).weights
-    quotes = choose_sentences(weights, query, material, reading.sentences, with_code=asks_how(question))
+    how, why = asks_how(question), asks_why(question)
+    quotes = choose_sentences(weights, query, material, reading.sentences, with_code=how, explained=how or why)
     if not quotes:
         return None
     scores = {passage.chunk_id: passage.score for passage in found.passages}
