@@ -129,6 +129,14 @@ def test_code_blocks_and_table_rows_are_never_split(count_tokens: CountTokens) -
     assert sum(row in text for text in texts) == 1
 
 
+@pytest.mark.parametrize("comment", ["{/*leg*/}", "{/* #leg */}"])
+def test_id_of_a_heading_may_be_a_comment(tmp_path: Path, comment: str) -> None:
+    (tmp_path / "page.md").write_text(f"# Robots\n\n## Legs {comment}\n\nTwo.\n", "utf-8")
+    (document,) = read_source(str(tmp_path), "https://x.org", 1_000_000).documents
+    (chunk,) = chunk_document(document, thirty_tokens_per_word)
+    assert (chunk.section, chunk.anchor) == ("Legs", "leg")
+
+
 def test_chunks_stay_within_a_section_and_have_its_heading_path(tmp_path: Path) -> None:
     (tmp_path / "page.md").write_text(
         "# Robots\n\nIntro.\n\n## Legs {#leg}\n\nTwo.\n\n### Feet\n\nFlat.\n\n## Arms\n\nLong.\n", "utf-8"

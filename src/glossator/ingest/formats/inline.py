@@ -20,6 +20,8 @@ _ATTRIBUTE_LIST = re.compile(
     r"\{:?[ \t]*+(?:(?:#(?P<id>[^\s{}#]++)|\.[^\s{}]++|[\w:-]++=(?:\"[^\"{}\n]*+\"|'[^'{}\n]*+'|[^\s{}]++))[ \t]*+)++\}"
 )
 _HEADING_ID = re.compile(r"\{#(?P<id>[^\s{}]++)\}")
+_COMMENTED_ID = re.compile(r"\{/\*[ \t]*+#?(?P<id>[\w-]++)[ \t]*+\*/\}")
+"""A comment of MDX, which some sites write in files that are named Markdown."""
 _AFTER_ELEMENT = '*_`)]>~^=+"'
 _EMOJI = re.compile(r":[a-z][a-z0-9_+-]{0,60}:(?![\w:])")
 _EDITS = {"++": "++}", "--": "--}", "==": "==}", ">>": "<<}", "~~": "~~}"}
@@ -30,9 +32,10 @@ def add_inline_rules(parser: MarkdownIt, dialect: Dialect) -> None:
     """Teach the parser the inline syntax of a dialect; inside code nothing is special."""
     if dialect.macros:
         parser.inline.ruler.before("emphasis", "macro", _macro)
-    pattern = _ATTRIBUTE_LIST if dialect.attribute_lists else _HEADING_ID
     parser.inline.ruler.before("emphasis", "edit", _edit)
-    parser.inline.ruler.before("emphasis", "attribute_list", partial(_attribute_list, pattern=pattern))
+    lists = {"attribute_list": _ATTRIBUTE_LIST if dialect.attribute_lists else _HEADING_ID, "comment": _COMMENTED_ID}
+    for name, pattern in lists.items():
+        parser.inline.ruler.before("emphasis", name, partial(_attribute_list, pattern=pattern))
     if dialect.emoji:
         parser.inline.ruler.before("emphasis", "emoji", _emoji)
     marks = dict(dialect.marks)
@@ -96,7 +99,7 @@ def _attribute_list(state: StateInline, silent: bool, pattern: re.Pattern[str]) 
     if not found:
         return False
     at_end = not state.src[found.end() : state.posMax].strip()
-    if not at_end and (pattern is _HEADING_ID or state.src[max(0, state.pos - 1)] not in _AFTER_ELEMENT):
+    if not at_end and (pattern is not _ATTRIBUTE_LIST or state.src[max(0, state.pos - 1)] not in _AFTER_ELEMENT):
         return False
     if not silent:
         token = state.push(ATTRIBUTES, "", 0)
