@@ -253,7 +253,7 @@ def _negative(example: Example, random: Random) -> Text:
     """A question or a claim about another passage."""
     questions = [text for text in example.texts if text.answered is not None]
     claims = [text for text in example.texts if text.answered is None]
-    return _as_negative(random.choice(questions if random.random() < QUESTION_SHARE else claims))
+    return _as_negative(random.choice(questions if random.random() < QUESTION_SHARE else claims or questions))
 
 
 def _as_negative(text: Text) -> Text:
