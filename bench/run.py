@@ -25,6 +25,8 @@ ALL = (
     "agent",
     "injections",
     "serve",
+    "workers",
+    "simulate",
     "widget",
 )
 
