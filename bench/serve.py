@@ -112,8 +112,8 @@ def server(data: Path, port: int, *, workers: int = 1, cores: str = "", **settin
     """A server process: its pid, and the seconds until it was ready; `cores` are those that it may use ("0,1")."""
     environment = os.environ | {f"GLOSSATOR_{name.upper()}": value for name, value in settings.items()}
     command = ["taskset", "-c", cores] if cores else []
-    command += [sys.executable, "-m", "glossator", "serve", "--port", str(port), "--workers", str(workers)]
-    command += ["--data-dir", str(data), "--json"]
+    command += [str(Path(sys.executable).with_name("glossator")), "serve", "--port", str(port)]
+    command += ["--workers", str(workers), "--data-dir", str(data), "--json"]
     started = time.perf_counter()
     with tempfile.TemporaryFile() as log:
         process = subprocess.Popen(command, env=environment, stderr=log)

@@ -1,7 +1,7 @@
 """A discrete-event simulation of the server: reproduces the measured load, and predicts what more workers would do.
 
 `workers` measures the constants and the load (`bench/load.json`); the other constants are below, with where they come
-from. Prints a table for docs/scaling.md, and draws its pictures if matplotlib is installed (bench/requirements.txt).
+from. Writes the tables of docs/scaling.md, and draws its pictures if matplotlib is installed (bench/requirements.txt).
 """
 
 from __future__ import annotations
@@ -13,16 +13,17 @@ import random
 import statistics
 import sys
 from collections.abc import Generator, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import simpy
 
+from lib.plots import picture
+
 HERE = Path(__file__).resolve().parent
 MEASURED = HERE / "load.json"
-PICTURES = HERE.parent / "docs" / "pictures"
+DOCS = HERE.parent / "docs"
 MAX_ERROR = 0.15
 SLICE = 0.005
 """Seconds after which Python hands its lock on, and the system a core."""
@@ -104,7 +105,7 @@ class Worker:
         yield from self.python(costs.http / 2000)
 
 
-def one_machine(costs: Costs, workers: int, cores: int, clients: int = 50, seconds: float = 60.0) -> Point:
+def one_machine(costs: Costs, workers: int, cores: int, clients: int = 50, seconds: float = 30.0) -> Point:
     """Clients on the same machine, each asking again as soon as it has its answer."""
     env, draw = simpy.Environment(), random.Random(0)
     machine = Machine(env, cores)
@@ -138,31 +139,32 @@ class Services:
 
     record: float = 1.1
     """Of Postgres, to store the receipt of an answer."""
-    limit: float = 0.03
+    limit: float = 0.05
     """Of Redis, to count a request; one core."""
-    nearest: float = 1.5
-    """Of a shard of the index, to find the nearest of 16,000 vectors in a graph ..."""
-    nearest_per_doubling: float = 0.15
-    """... and for twice as many."""
-    words: float = 0.6
+    nearest: float = 3.2
+    """Of a machine of the index, to find the nearest of 8,000 vectors in a graph ..."""
+    nearest_per_doubling: float = 0.1
+    """... and for twice as many (assumed: between 8,000 and 32,000 nothing was added)."""
+    words: float = 0.46
     """Of the index, to score 100,000 chunks by keywords; grows with their number."""
     fetch: float = 0.5
-    """Of the index, to read what was found."""
+    """Of the index, to read what was found (assumed)."""
     network: float = 0.5
-    """Milliseconds of waiting for each request to another machine."""
+    """Milliseconds of waiting for each request to another machine (assumed)."""
     record_cores: int = 8
     index_cores: int = 8
     """Of each machine of the index."""
     chunks_per_node: float = 12.5e6
+    """By memory: 2.7 KB of each chunk in 34 of 64 GB."""
 
 
 @dataclass
 class Pool:
-    """Cores of a shared service; `busy` adds up what they did."""
+    """Cores that do one thing; `busy` adds up what they did since `since`."""
 
     env: simpy.Environment
-    name: str
     cores: int
+    since: float
     busy: float = 0.0
     resource: simpy.Resource = field(init=False)
 
@@ -172,8 +174,9 @@ class Pool:
     def serve(self, seconds: float) -> Events:
         with self.resource.request() as core:
             yield core
+            started = self.env.now
             yield self.env.timeout(seconds)
-        self.busy += seconds
+        self.busy += max(0.0, self.env.now - max(started, self.since))
 
 
 @dataclass(frozen=True)
@@ -197,7 +200,7 @@ def nodes_for(chunks: float, services: Services) -> int:
 def search_ms(chunks: float, services: Services) -> tuple[float, float]:
     """CPU of a search on each node of the index, and of reading what it found."""
     here = chunks / nodes_for(chunks, services)
-    graph = services.nearest + services.nearest_per_doubling * max(0.0, math.log2(here / 16_000))
+    graph = services.nearest + services.nearest_per_doubling * max(0.0, math.log2(here / 8_000))
     return graph + services.words * here / 100_000, services.fetch
 
 
@@ -205,13 +208,14 @@ def fleet(costs: Costs, services: Services, workers: int, chunks: float, copies:
     """Workers with a core each, a shared index, one database of records and one Redis, asked as much as they can."""
     env, draw = simpy.Environment(), random.Random(0)
     nodes = nodes_for(chunks, services)
-    index = [Pool(env, "index", services.index_cores * copies) for _ in range(nodes)]
-    records = Pool(env, "records", services.record_cores)
-    limits = Pool(env, "limits", 1)
-    cores = [Pool(env, "workers", 1) for _ in range(workers)]
     search, fetch = (each / 1000 for each in search_ms(chunks, services))
-    own = costs.total / 1000
-    warm, end = 3.0, 3.0 + max(1.0, min(10.0, 2000 / workers))
+    own, clients = costs.total / 1000, 4 * workers  # enough that every core has something to do
+    slowest = min(workers / own, services.index_cores * copies / search, 1000 * services.record_cores / services.record)
+    warm = 1.0 + 2 * clients / slowest
+    end = warm + max(3.0, 3 * clients / slowest)
+    index = [Pool(env, services.index_cores * copies, warm) for _ in range(nodes)]
+    records, limits = Pool(env, services.record_cores, warm), Pool(env, 1, warm)
+    cores = [Pool(env, 1, warm) for _ in range(workers)]
     times: list[float] = []
 
     def node(pool: Pool) -> Events:
@@ -229,16 +233,14 @@ def fleet(costs: Costs, services: Services, workers: int, chunks: float, copies:
             yield from index[number % nodes].serve(fetch)
             yield from core.serve(own * factor / 2)
             yield from records.serve(services.record / 1000)
-            if started > warm:
+            if env.now > warm:
                 times.append(env.now - started)
 
-    for number in range(4 * workers):  # enough that every core has something to do
+    for number in range(clients):
         env.process(client(number))
-    env.run(warm)
-    before = {id(pool): pool.busy for pool in (*cores, *index, records, limits)}
     env.run(end)
     used = {
-        name: max((pool.busy - before[id(pool)]) / (end - warm) / pool.cores for pool in pools)
+        name: statistics.mean(pool.busy / (end - warm) / pool.cores for pool in pools)
         for name, pools in (("workers", cores), ("index", index), ("records", [records]), ("limits", [limits]))
     }
     ordered = sorted(times) or [math.inf]
@@ -261,23 +263,37 @@ def costs_of(measured: dict[str, Any]) -> Costs:
     )
 
 
-def compare(name: str, simulated: Point, measured: Point) -> bool:
-    """Whether the simulation reproduces a measured load."""
-    errors = simulated.errors(measured)
-    rows = zip(("answers/s", "p50 s", "p95 s"), vars(simulated).values(), vars(measured).values(), errors, strict=True)
-    shown = "; ".join(f"{what} {mine:.3g} for {theirs:.3g} ({error:+.0%})" for what, mine, theirs, error in rows)
-    good = max(map(abs, errors)) <= MAX_ERROR
-    print(f"{name}: {shown}: {'reproduced' if good else 'NOT REPRODUCED'}")
-    return good
+@dataclass(frozen=True)
+class Comparison:
+    """A measured load, and what the simulation makes of it."""
+
+    name: str
+    simulated: Point
+    measured: Point
+
+    @property
+    def reproduced(self) -> bool:
+        return max(map(abs, self.simulated.errors(self.measured))) <= MAX_ERROR
+
+    def row(self) -> str:
+        errors = self.simulated.errors(self.measured)
+        values = zip(vars(self.measured).values(), vars(self.simulated).values(), errors, strict=True)
+        cells = [f"{measured:.3g}, {simulated:.3g} ({error:+.0%})" for measured, simulated, error in values]
+        return f"| {self.name} | {' | '.join(cells)} | {'yes' if self.reproduced else '**no**'} |"
 
 
-def comparisons(measured: dict[str, Any] | None) -> Iterator[bool]:
+def comparisons(measured: dict[str, Any] | None) -> Iterator[Comparison]:
     costs, point = YESTERDAY
-    yield compare("one worker on two cores, before the reader model", one_machine(costs, 1, 2), point)
-    for each in measured["points"] if measured else ():
+    yield Comparison("one worker, two cores, before the reader model", one_machine(costs, 1, 2), point)
+    for each in measured["points"] if measured and measured["idle"] else ():
         found = Point(each["answers_per_second"], each["p50_seconds"], each["p95_seconds"])
-        name = f"{each['workers']} on {each['cores']} cores"
-        yield compare(name, one_machine(costs_of(measured), each["workers"], each["cores"], each["clients"]), found)
+        simulated = one_machine(costs_of(measured), each["workers"], each["cores"], each["clients"])
+        yield Comparison(f"workers: {each['workers']}, cores: {each['cores']}", simulated, found)
+
+
+def comparison_table(found: list[Comparison]) -> str:
+    head = "| measured, simulated | answers/s | p50, s | p95, s | within 15 % |\n|---|---|---|---|---|\n"
+    return head + "\n".join(each.row() for each in found)
 
 
 SCENARIOS = [(workers, chunks) for workers in (10, 100, 1000) for chunks in (1e4, 1e6, 1e8)]
@@ -309,70 +325,60 @@ def table(found: list[Prediction]) -> str:
     return "\n".join(lines)
 
 
-@contextmanager
-def picture(name: str, across: str, up: str) -> Iterator[Any]:
-    """Axes whose picture is written to the docs."""
-    import matplotlib
-
-    matplotlib.use("Agg")
-    from matplotlib import pyplot
-
-    figure, axes = pyplot.subplots(figsize=(7, 3.6), dpi=110)
-    axes.set_xlabel(across)
-    axes.set_ylabel(up)
-    yield axes
-    axes.legend(fontsize=8)
-    axes.grid(alpha=0.3)
-    figure.tight_layout()
-    figure.savefig(PICTURES / name)
-    print(f"drawn: docs/pictures/{name}")
-
-
 def draw(found: list[Prediction], costs: Costs, services: Services) -> None:
-    with picture("scaling-workers.png", "workers (a core each)", "answers per second") as axes:
-        for chunks in (1e4, 1e6, 1e8):
-            for copies, style in ((1, "--"), (8, "-")):
-                line = [
-                    each
-                    for each in found
-                    if each.chunks == chunks and each.nodes == copies * nodes_for(chunks, services)
-                ]
-                if len(line) > 1:
-                    label = f"{chunks:,.0f} chunks, {line[0].nodes} machines of the index"
-                    axes.plot([e.workers for e in line], [e.rate for e in line], style, marker="o", label=label)
+    with picture(DOCS / "pictures" / "scaling-workers.png", "workers (a core each)", "answers per second") as axes:
+        for colour, chunks in enumerate((1e4, 1e6, 1e8)):
+            here = [each for each in found if each.chunks == chunks]
+            for most, style, name in ((1, "--", "one copy"), (8, "-", "up to eight copies")):
+                rates = {each.workers: each.rate for each in here if each.nodes <= most * nodes_for(chunks, services)}
+                label = f"{chunks:,.0f} chunks, {name} of the index"
+                axes.plot(list(rates), list(rates.values()), style, color=f"C{colour}", marker="o", label=label)
         axes.plot([10, 1000], [10 * 1000 / costs.total, 1e6 / costs.total], ":", color="grey", label="workers alone")
-        axes.set_xscale("log")
-        axes.set_yscale("log")
     sizes = [10**exponent for exponent in (4, 5, 6, 7, 8)]
-    with picture("scaling-chunks.png", "chunks", "CPU of the index for a search, ms") as axes:
+    with picture(DOCS / "pictures" / "scaling-chunks.png", "chunks", "CPU of the index for a search, ms") as axes:
         total = [nodes_for(size, services) * sum(search_ms(size, services)) for size in sizes]
         words = [services.words * size / 100_000 for size in sizes]
         axes.plot(sizes, total, marker="o", label="all")
         axes.plot(sizes, words, "--", marker="o", label="of which keywords")
         axes.axhline(costs.total, color="grey", linestyle=":", label="CPU of a worker for an answer")
-        axes.set_xscale("log")
-        axes.set_yscale("log")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--measured", type=Path, default=MEASURED)
+    parser.add_argument("--check", action="store_true", help="only compare with what was measured")
     options = parser.parse_args()
     measured = json.loads(options.measured.read_text("utf-8")) if options.measured.exists() else None
-    good = list(comparisons(measured))
+    compared = list(comparisons(measured))
+    print(comparison_table(compared))
     if measured is None:
         print(f"{options.measured.name} is missing: `make bench ONLY=workers` writes it on an idle machine.")
-        costs = replace(YESTERDAY[0], reading=0.0)
-    else:
-        costs = costs_of(measured)
-    services = Services()
+    elif not measured["idle"]:
+        print(f"{options.measured.name} comes from a busy machine: its CPU times are used, its rates are not compared.")
+    if measured and not options.check:
+        write("reproduced", comparison_table(compared))
+        predict(costs_of(measured), Services())
+    sys.exit(not all(each.reproduced for each in compared))
+
+
+def write(name: str, text: str) -> None:
+    """Put a table into its place in the docs."""
+    page = DOCS / "scaling.md"
+    before, start, rest = page.read_text("utf-8").partition(f"<!-- {name} -->\n")
+    _, end, after = rest.partition("<!-- end -->")
+    page.write_text(f"{before}{start}{text}\n{end}{after}", "utf-8")
+
+
+def predict(costs: Costs, services: Services) -> None:
     found = predictions(costs, services)
     print(table(found))
+    write("predicted", table(found))
+    cost = "; ".join(f"{name} {value:.3g}" for name, value in vars(costs).items())
+    write("costs", f"Milliseconds of CPU in this run: {cost}; together {costs.total:.3g}.")
     try:
         draw(found, costs, services)
     except ImportError:
         print("matplotlib is not installed, so nothing is drawn: pip install -r bench/requirements.txt")
-    sys.exit(not all(good))
 
 
 if __name__ == "__main__":
