@@ -25,6 +25,7 @@ ALL = (
     "agent",
     "injections",
     "serve",
+    "constants",
     "workers",
     "simulate",
     "widget",
