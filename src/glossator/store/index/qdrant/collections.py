@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 from uuid import NAMESPACE_URL, uuid5
 
@@ -11,7 +12,10 @@ from qdrant_client import QdrantClient, models
 from glossator.store.index.qdrant.server import QdrantServer
 
 DENSE, WORDS, SENTENCES = "dense", "words", "sentences"
-FILTER_FIELDS = ("url", "sections", "chapters")
+KEYWORD, FLOAT = models.PayloadSchemaType.KEYWORD, models.PayloadSchemaType.FLOAT
+FILTER_FIELDS = {"url": KEYWORD, "sections": KEYWORD, "chapters": KEYWORD}
+STATE_FIELDS = {"owner": KEYWORD, "expires": FLOAT}
+"""Servers in strict mode refuse to filter by a field that has no index."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,13 +68,18 @@ def create_chunks(server: QdrantServer, name: str, dimension: int) -> None:
         replication_factor=options.replicas,
         on_disk_payload=True,
     )
-    for field in FILTER_FIELDS:
-        _create_index(server, name, field)
+    _create_indexes(server, name, FILTER_FIELDS)
 
 
 def create_plain(server: QdrantServer, name: str) -> None:
     """Points that are found by their ids only."""
     _create(server, name, vectors_config={}, replication_factor=server.options.replicas, on_disk_payload=True)
+
+
+def create_state(server: QdrantServer, name: str) -> None:
+    """One point, which is changed if its fields meet conditions."""
+    create_plain(server, name)
+    _create_indexes(server, name, STATE_FIELDS)
 
 
 def _create(server: QdrantServer, name: str, **parameters: Any) -> None:
@@ -83,6 +92,10 @@ def _create(server: QdrantServer, name: str, **parameters: Any) -> None:
     server.write(create)
 
 
-def _create_index(server: QdrantServer, name: str, field: str) -> None:
-    keyword = models.PayloadSchemaType.KEYWORD
-    server.write(lambda client: client.create_payload_index(name, field, keyword, wait=True))
+def _create_indexes(server: QdrantServer, name: str, fields: dict[str, models.PayloadSchemaType]) -> None:
+    for field, kind in fields.items():
+        server.write(partial(_create_index, name, field, kind))
+
+
+def _create_index(name: str, field: str, kind: models.PayloadSchemaType, client: QdrantClient) -> None:
+    client.create_payload_index(name, field, kind, wait=True)

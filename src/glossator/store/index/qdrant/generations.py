@@ -21,6 +21,7 @@ from glossator.store.index.qdrant.collections import (
     GenerationCollections,
     create_chunks,
     create_plain,
+    create_state,
     point_id,
 )
 from glossator.store.index.qdrant.documents import QdrantDocuments
@@ -47,8 +48,10 @@ class QdrantGenerations(SharedGenerations):
 
     def next_number(self) -> int:
         """A number higher than that of any generation; an unfinished build gets its number again."""
-        state = self._state()
-        return int(state["building"]) or int(state["last"]) + 1
+        state, current = self._state(), self._current.refresh() or 0
+        # After a switch whose writer died before it could note it, `building` is the generation that is served.
+        building = int(state["building"])
+        return building if building > current else max(int(state["last"]), current) + 1
 
     @contextmanager
     def ingest_lock(self) -> Iterator[None]:
@@ -215,7 +218,7 @@ class QdrantGenerations(SharedGenerations):
         return f"{self._name}_state"
 
     def _create_state(self) -> None:
-        create_plain(self._server, self._state_name)
+        create_state(self._server, self._state_name)
         if not self._server.write(lambda client: client.retrieve(self._state_name, [_STATE])):
             state = models.PointStruct(id=_STATE, vector={}, payload=_NO_STATE)
             self._server.write(lambda client: client.upsert(self._state_name, [state], wait=True))

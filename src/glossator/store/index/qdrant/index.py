@@ -19,6 +19,10 @@ from glossator.store.index.qdrant.documents import QdrantDocuments
 from glossator.store.index.qdrant.server import QdrantServer, found_by_id
 
 MAX_CACHED_CHUNKS = 4096
+_TIES = 16
+"""More hits than wanted: of equal scores, the lowest ids are taken, in whatever order the server finds them."""
+_RESCORED = models.QuantizationSearchParams(rescore=True, oversampling=2.0)
+"""By default, a server returns the scores of vectors of one byte per dimension as they are."""
 
 
 class QdrantIndex:
@@ -45,17 +49,16 @@ class QdrantIndex:
         if not vectors or not self._size:
             return []
         condition = self._filter(filters)
-        parameters = models.SearchParams(hnsw_ef=max(128, 2 * limit))
+        quantized = _RESCORED if self._server.options.quantized else None
+        parameters = models.SearchParams(hnsw_ef=max(128, 2 * limit), quantization=quantized)
         requests = [
-            models.QueryRequest(query=vector, using=name, filter=condition, limit=limit, params=parameters)
+            models.QueryRequest(query=vector, using=name, filter=condition, limit=limit + _TIES, params=parameters)
             for name, vector in vectors.items()
         ]
         answers = self._server.read(lambda client: client.query_batch_points(self._name, requests))
-        scores = {
-            name: {int(point.id): float(point.score) for point in answer.points if name == DENSE or point.score > 0}
-            for name, answer in zip(vectors, answers, strict=True)
-        }
-        dense, sparse = scores.get(DENSE, {}), scores.get(WORDS, {})
+        scores = {name: _best(answer.points, limit) for name, answer in zip(vectors, answers, strict=True)}
+        dense = scores.get(DENSE, {})
+        sparse = {i: score for i, score in scores.get(WORDS, {}).items() if score > 0}
         return [Hit(i, dense.get(i), sparse.get(i)) for i in sorted({*dense, *sparse})]
 
     def chunks(self, ids: Sequence[int]) -> list[Chunk]:
@@ -78,7 +81,6 @@ class QdrantIndex:
                 using=SENTENCES,
                 query_filter=only,
                 limit=len(ids),
-                search_params=models.SearchParams(exact=True),
                 with_payload=False,
             )
         )
@@ -126,3 +128,9 @@ class QdrantIndex:
             urls = self._documents.urls_with_prefix(*starts)
             conditions.append(models.FieldCondition(key="url", match=models.MatchAny(any=urls)))
         return models.Filter(must=conditions) if conditions else None
+
+
+def _best(points: Sequence[models.ScoredPoint], limit: int) -> dict[int, float]:
+    """The best points and their scores."""
+    ranked = sorted((-float(point.score), int(point.id)) for point in points)
+    return {i: -score for score, i in ranked[:limit]}

@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 
 from pydantic import ValidationError
 from qdrant_client import QdrantClient
+from qdrant_client.common.client_exceptions import QdrantException, ResourceExhaustedResponse
 from qdrant_client.http.exceptions import ApiException, ResponseHandlingException, UnexpectedResponse
 
 from glossator.core.errors import GlossatorError, IndexCorrupted, IndexUnavailable, SettingsError, StorageError
@@ -27,7 +28,7 @@ _REQUEST_SECONDS, _WRITE_SECONDS = 4, 120
 _COOLDOWN_SECONDS = 2.0
 _READ_BACKOFF = Backoff(first_seconds=0.05, max_seconds=0.5, attempts=4)
 _WRITE_BACKOFF = Backoff(first_seconds=0.5, max_seconds=20.0, attempts=7)
-_FAILURES = (ApiException, ValidationError, ValueError, OSError)
+_FAILURES = (ApiException, QdrantException, ValidationError, ValueError, OSError)
 """What the client raises: of the network, for a status, and for responses that are not what they should be."""
 
 
@@ -48,9 +49,9 @@ class QdrantServer:
 
     def __init__(self, options: QdrantOptions, client: QdrantClient | None = None) -> None:
         self.options = options
-        address = urlsplit(options.url)
-        if client is None and (address.scheme not in ("http", "https") or not address.hostname):
+        if client is None and not _is_address(options.url):
             raise SettingsError("QDRANT_URL is not the address of a server.", "Set it to https://host:6333.")
+        address = urlsplit(options.url)
         self.place = f"Qdrant at {address.hostname}" if address.hostname else "Qdrant"
         self.breaker = CircuitBreaker(cooldown_seconds=_COOLDOWN_SECONDS)
         self._client = client or _connect(options, _REQUEST_SECONDS)
@@ -95,11 +96,21 @@ class QdrantServer:
             return self._unavailable(f"status {status}")
         if isinstance(error, ValueError) and "not found" in str(error):  # the client's own engine
             return IndexCorrupted(f"The index in {self.place} is incomplete.", "Run `glossator ingest` again.")
+        if isinstance(error, ResourceExhaustedResponse):
+            return self._unavailable("it limits the rate of requests")
         cause = error.source if isinstance(error, ResponseHandlingException) else error
         return self._unavailable(type(cause).__name__)
 
     def _unavailable(self, reason: str) -> IndexUnavailable:
         return IndexUnavailable(f"The index in {self.place} is unavailable ({reason}).", "Check QDRANT_URL.")
+
+
+def _is_address(url: str) -> bool:
+    try:
+        address = urlsplit(url)
+        return address.scheme in ("http", "https") and bool(address.hostname) and address.port != 0
+    except ValueError:  # of its port
+        return False
 
 
 def _connect(options: QdrantOptions, timeout: int) -> QdrantClient:
@@ -116,12 +127,17 @@ def _with_retries(call: Call[T], client: QdrantClient, backoff: Backoff, deadlin
         try:
             return call(client)
         except _FAILURES as error:
-            delay = backoff.delay(attempt)
+            delay = max(backoff.delay(attempt), _asked_to_wait(error))
             late = deadline is not None and time.monotonic() + delay > deadline
             if attempt >= backoff.attempts or late or not _is_transient(error):
                 raise
         time.sleep(delay)
         attempt += 1
+
+
+def _asked_to_wait(error: Exception) -> float:
+    """The seconds that a server which limits requests asks for."""
+    return float(error.retry_after_s) if isinstance(error, ResourceExhaustedResponse) else 0.0
 
 
 def _is_transient(error: Exception) -> bool:

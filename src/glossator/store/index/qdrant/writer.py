@@ -26,6 +26,8 @@ from glossator.store.index.qdrant.server import QdrantServer
 BATCH_SIZE = 128
 _MAX_BATCH_BYTES = 4_000_000
 """Of payloads in one request; servers accept 32 MB."""
+_MAX_BATCH_VALUES = 600_000
+"""Of vectors in one request; each takes about 20 bytes."""
 _MAX_INDEXING_SECONDS = 900.0
 """Until the server has built its vector index; searches are exact, and slow, before."""
 _POLL_SECONDS = 0.5
@@ -49,7 +51,8 @@ def write_generation(
                 zip(contents.chunks[batch], contents.embeddings[batch], strict=True), start
             )
         ]
-        _upsert(server, name, points)
+        for group in _groups(points):
+            _upsert(server, name, group)
     for group in _batches(_plain_points(contents, manifest, image)):
         _upsert(server, collections.documents, group)
     _wait_for_index(server, name)
@@ -57,6 +60,23 @@ def write_generation(
 
 def _upsert(server: QdrantServer, name: str, points: Sequence[models.PointStruct]) -> None:
     server.write(lambda client: client.upsert(name, points, wait=True))
+
+
+def _groups(points: Sequence[models.PointStruct]) -> Iterator[Sequence[models.PointStruct]]:
+    """A batch as requests that a server accepts: vectors of remote models are long, and each sentence has one."""
+    start = values = 0
+    for place, point in enumerate(points):
+        size = _value_count(point)
+        if place > start and values + size > _MAX_BATCH_VALUES:
+            yield points[start:place]
+            start, values = place, 0
+        values += size
+    yield points[start:]
+
+
+def _value_count(point: models.PointStruct) -> int:
+    vectors: Any = point.vector
+    return len(vectors[DENSE]) * (1 + len(vectors.get(SENTENCES, ())))
 
 
 def _point(
@@ -119,6 +139,8 @@ def _wait_for_index(server: QdrantServer, name: str) -> None:
     deadline = time.monotonic() + _MAX_INDEXING_SECONDS
     while time.monotonic() < deadline:
         status = server.write(lambda client: client.get_collection(name)).status
+        if status == models.CollectionStatus.RED:
+            raise StorageError(f"{server.place} cannot build its index.", "See the server's log.")
         if status != models.CollectionStatus.YELLOW:
             return
         time.sleep(_POLL_SECONDS)

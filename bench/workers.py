@@ -1,0 +1,152 @@
+"""One worker on one core, one on two, and two on two: answers per second, CPU and memory of each.
+
+Writes `bench/load.json`, which `simulate` must reproduce. The rates need an idle machine; CPU times do not.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import statistics
+import time
+from pathlib import Path
+from typing import Any
+
+from glossator.core.settings import load_settings
+from glossator.facade import Book
+from glossator.pipeline.wiring import wire
+from lib.common import CACHE, ROOT, indexed
+from serve import CLIENTS, Load, load, random_questions, server
+
+OUTPUT = ROOT / "bench" / "load.json"
+SECONDS = 30.0
+IN_PROCESS = 150
+MIN_RATIO = 1.6
+MAX_LOAD = 0.5
+"""Of an idle machine; on a busy one, only CPU times and memory mean something."""
+SETUPS = ((1, 1), (1, 2), (2, 2))
+"""Workers and cores."""
+
+
+def cpu_seconds(pid: int) -> float:
+    """CPU time that a process and its children have used."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    own = (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+    return own + sum(cpu_seconds(child) for child in children(pid))
+
+
+def children(pid: int) -> list[int]:
+    return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+
+
+def memory(pid: int) -> tuple[float, float]:
+    """Resident megabytes of the largest worker, and those of which its share of shared pages is counted."""
+    found = []
+    for process in (pid, *children(pid)):
+        rows = Path(f"/proc/{process}/smaps_rollup").read_text().splitlines()
+        sizes = {row.split(":")[0]: int(row.split()[1]) / 1024 for row in rows[1:]}
+        found.append((sizes["Rss"], sizes["Pss"]))
+    return max(found)
+
+
+class Timed:
+    """Passes calls on, and adds up the CPU time of some of them, in all threads."""
+
+    def __init__(self, wrapped: Any, names: tuple[str, ...]) -> None:
+        self._wrapped, self._names, self.seconds = wrapped, names, 0.0
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self._wrapped, name)
+        if name not in self._names:
+            return found
+
+        def call(*arguments: Any, **options: Any) -> Any:
+            started = time.process_time()
+            try:
+                return found(*arguments, **options)
+            finally:
+                self.seconds += time.process_time() - started
+
+        return call
+
+
+def stages(book: Book, asked: list[str]) -> dict[str, float]:
+    """CPU milliseconds of an answer in one process: in models, which run beside Python, and in everything else."""
+    engine = book.engine
+    embedder = Timed(engine.embedder, ("embed_query",))
+    reader = Timed(engine.reader, ("read", "judge"))
+    book.ask(asked[0])
+    engine.embedder, engine.reader = embedder, reader  # type: ignore[assignment]
+    times = []
+    for question in asked[1 : IN_PROCESS + 1]:
+        started = time.process_time()
+        book.ask(question)
+        times.append(1000 * (time.process_time() - started))
+    models = 1000 * (embedder.seconds + reader.seconds) / len(times)
+    mean = statistics.mean(times)
+    return {
+        "answer_ms": round(mean, 2),
+        "embedding_ms": round(1000 * embedder.seconds / len(times), 2),
+        "reading_ms": round(1000 * reader.seconds / len(times), 2),
+        "python_ms": round(mean - models, 2),
+        "variation": round(statistics.stdev(times) / mean, 3),
+    }
+
+
+def point(data: Path, port: int, asked: list[str], workers: int, cores: int, seconds: float) -> dict[str, Any]:
+    """What 50 clients see of one set-up, and what it costs."""
+    available = sorted(os.sched_getaffinity(0))[:cores]
+    pinned = ",".join(map(str, available))
+    with server(data, port, workers=workers, cores=pinned, cache_answers="0") as (pid, _):
+        load(port, asked, CLIENTS, min(5.0, seconds))
+        before = cpu_seconds(pid)
+        found: Load = load(port, asked[1000:], CLIENTS, seconds)
+        cpu = 1000 * (cpu_seconds(pid) - before) / len(found.times)
+        resident, share = memory(pid)
+    return {
+        "workers": workers,
+        "cores": len(available),
+        "clients": CLIENTS,
+        "answers_per_second": round(found.rate, 1),
+        "p50_seconds": round(found.p50, 3),
+        "p95_seconds": round(found.p95, 3),
+        "errors": found.errors,
+        "cpu_ms": round(cpu, 2),
+        "client_ms": round(1000 * found.cpu_seconds / len(found.times), 2),
+        "resident_mb": round(resident),
+        "proportional_mb": round(share),
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--port", type=int, default=18_090)
+    parser.add_argument("--seconds", type=float, default=SECONDS)
+    parser.add_argument("--output", type=Path, default=OUTPUT)
+    options = parser.parse_args()
+    idle = os.getloadavg()[0] < MAX_LOAD
+    indexed("sample", ROOT / "book").close()
+    data = CACHE / "index" / "sample"
+    asked = random_questions(60_000)
+    with Book(wire(load_settings(data_dir=data, cache_answers=0))) as book:
+        constants = stages(book, asked)
+    print(f"CPU of an answer in one process: {constants}")
+    points = []
+    for workers, cores in SETUPS:
+        points.append(point(data, options.port, asked, workers, cores, options.seconds))
+        print(points[-1])
+    rates = [each["answers_per_second"] for each in points]
+    ratio = rates[2] / rates[0]
+    print(
+        f"two workers on two cores give {ratio:.2f} of one on one core (limit {MIN_RATIO}),"
+        f" and {rates[2] / rates[1]:.2f} of one that uses both"
+    )
+    machine = {"cores": os.cpu_count(), "processor": platform.processor() or platform.machine()}
+    written = {"machine": machine, "idle": idle, "stages": constants, "points": points}
+    options.output.write_text(json.dumps(written, indent=2) + "\n", "utf-8")
+
+
+if __name__ == "__main__":
+    main()
