@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from clients import answers_with_falsehood, ask_together, count, count_stored, wait_until_complete
-from counters import Counters
+from counters import MAX_RECOVERY_SECONDS, Counters
 from data_dirs import write_pages
 from doors import BASE, PAGES
 from embedding_server import running_embedding_server
