@@ -45,9 +45,7 @@ def test_a_server_that_starts_on_a_full_tmpfs_answers(data: Path) -> None:
         trial.end(copied)
 
 
-def test_a_full_temporary_folder_is_reported_until_there_is_space(
-    data: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_full_temporary_folder_is_reported_until_there_is_space(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     trial = Trial("data and temporary folder on a full tmpfs", CLIENTS)
     with small_disk(200) as disk:
         copied = copy_data(data, disk / "data")

@@ -49,14 +49,16 @@ class Trial:
 
     def before(self, server: ServerProcess) -> None:
         """A server that answers."""
-        self._keep(asyncio.run(wait_until_complete(server.url))[1])
+        self.keep(asyncio.run(wait_until_complete(server.url))[1])
 
-    def during(self, server: ServerProcess, begin: Callable[[], None], end: Callable[[], None]) -> list[Outcome]:
+    def during(
+        self, server: ServerProcess, begin: Callable[[], None], end: Callable[[], None], *, may_break: bool = False
+    ) -> list[Outcome]:
         """Let clients ask while a fault begins and ends; the outcomes while it lasted."""
         outcomes = asyncio.run(self._ask_while(server.url, begin))
         end()
         self.counters.tried += 1
-        self._keep(outcomes)
+        self.keep(outcomes, may_break=may_break)
         return outcomes
 
     async def _ask_while(self, url: str, begin: Callable[[], None]) -> list[Outcome]:
@@ -69,9 +71,9 @@ class Trial:
         """The fault is over: how long it takes until a question is answered as before."""
         seconds, outcomes = asyncio.run(wait_until_complete(server.url))
         self.counters.recovered_in(seconds)
-        self._keep(outcomes)
+        self.keep(outcomes)
 
-    def _keep(self, outcomes: list[Outcome], *, may_break: bool = False) -> None:
+    def keep(self, outcomes: list[Outcome], *, may_break: bool = False) -> None:
         count(self.counters, outcomes, REQUEST_SECONDS + SLACK_SECONDS, may_break=may_break)
         self._outcomes += outcomes
 
