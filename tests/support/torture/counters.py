@@ -34,6 +34,13 @@ class Counters:
         """Keep the longest time."""
         self.recovery_seconds = round(max(seconds, self.recovery_seconds or 0.0), 1)
 
+    def add(self, other: Counters) -> None:
+        """Add the counters of another."""
+        for field in fields(self)[1:-1]:
+            setattr(self, field.name, getattr(self, field.name) + getattr(other, field.name))
+        if other.recovery_seconds is not None:
+            self.recovered_in(other.recovery_seconds)
+
     def report(self) -> None:
         """Print the counters, add them to the file that GLOSSATOR_TORTURE names, and check that nothing broke."""
         print(json.dumps(asdict(self)))  # noqa: T201 - `make torture` shows it
@@ -45,15 +52,15 @@ class Counters:
 
 
 def table(rows: list[Counters]) -> str:
-    """The counters as a table in Markdown, with a sum."""
+    """The counters as a table in Markdown, those of one name together, with a sum."""
     names = [field.name for field in fields(Counters)]
-    total = Counters("all")
+    kinds: dict[str, Counters] = {}
     for row in rows:
-        for name in names[1:-1]:
-            setattr(total, name, getattr(total, name) + getattr(row, name))
-        if row.recovery_seconds is not None:
-            total.recovered_in(row.recovery_seconds)
-    cells = [[_cell(getattr(row, name)) for name in names] for row in [*rows, total]]
+        kinds.setdefault(row.faults, Counters(row.faults)).add(row)
+    total = Counters("all")
+    for row in kinds.values():
+        total.add(row)
+    cells = [[_cell(getattr(row, name)) for name in names] for row in [*kinds.values(), total]]
     heading = [[name.replace("_seconds", " (s)") for name in names], ["---", *["---:"] * (len(names) - 1)]]
     return "".join(f"| {' | '.join(line)} |\n" for line in heading + cells)
 

@@ -27,7 +27,7 @@ def main(runs: int) -> None:
     from counters import Counters
     from fuzz_targets import TARGETS
 
-    counters = Counters("fuzzed inputs (atheris)")
+    counters = Counters("any input (atheris)")
     for name in TARGETS:
         number = runs // RUNS_OF_FILES if name in FILE_TARGETS else runs
         done = subprocess.run([sys.executable, __file__, str(number), name], capture_output=True, check=False)

@@ -7,7 +7,9 @@ import pkgutil
 import re
 import time
 from collections.abc import Iterator
+from functools import cache
 from itertools import product
+from pathlib import Path
 from re import _parser as parser  # type: ignore[attr-defined]
 from typing import Any
 
@@ -15,6 +17,9 @@ import glossator
 
 COMMON = [" ", "\n", "a", "1", "[", "<", "`", "a ", "\n ", "<a"]
 MAX_LETTERS = 4
+LENGTH = 2000
+NOTICEABLE_SECONDS = 0.02
+MAX_SECONDS = 1.0
 
 
 def patterns() -> dict[str, re.Pattern[str]]:
@@ -73,14 +78,44 @@ def _nested(argument: Any) -> Iterator[str]:
                 yield from _nested(each)
 
 
-def seconds(pattern: re.Pattern[str], text: str) -> float:
-    """The processor time that a search for every match takes; the fastest of two."""
+def is_anchored(name: str) -> bool:
+    """Whether the package only matches a pattern of this name at one place, and never searches for it."""
+    found = _uses().get(name.split(":")[1], set())
+    return bool(found) and found <= {"match", "fullmatch"}
+
+
+@cache
+def _uses() -> dict[str, set[str]]:
+    """What is called on each name."""
+    uses: dict[str, set[str]] = {}
+    for path in Path(glossator.__path__[0]).rglob("*.py"):
+        for name, method in re.findall(r"\b(\w+)\.(\w+)\(", path.read_text("utf-8")):
+            uses.setdefault(name, set()).add(method)
+    return uses
+
+
+def seconds(pattern: re.Pattern[str], text: str, *, anchored: bool) -> float:
+    """The processor time that matching takes, or a search for every match; the fastest of two."""
 
     def once() -> float:
         began = time.process_time()
-        for _ in pattern.finditer(text):
-            pass
+        if anchored:
+            pattern.match(text)
+            pattern.fullmatch(text)
+        else:
+            for _ in pattern.finditer(text):
+                pass
         return time.process_time() - began
 
     first = once()
-    return first if first < 0.005 else min(first, once())
+    return first if first < NOTICEABLE_SECONDS else min(first, once())
+
+
+def growth(pattern: re.Pattern[str], unit: str, *, anchored: bool) -> tuple[float, float]:
+    """The times for a text of this unit, and for one of twice the length; short ones first, lest it never ends."""
+    times = []
+    for size in (20, LENGTH, 2 * LENGTH):
+        times.append(seconds(pattern, unit * (size // len(unit)) + "\0", anchored=anchored))
+        if times[-1] > MAX_SECONDS or (size == LENGTH and times[-1] < NOTICEABLE_SECONDS):
+            break
+    return times[-2] if len(times) == 3 else 0.0, times[-1]
