@@ -15,9 +15,9 @@ from typing import Any
 
 import glossator
 
-COMMON = [" ", "\n", "a", "1", "[", "<", "`", "a ", "\n ", "<a"]
-MAX_LETTERS = 4
-LENGTH = 2000
+COMMON = [" ", "\n", "a", "1", "<", "a "]
+MAX_LETTERS = 3
+LENGTH = 1000
 NOTICEABLE_SECONDS = 0.02
 MAX_SECONDS = 1.0
 
