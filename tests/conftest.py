@@ -11,6 +11,7 @@ from hypothesis import settings
 import glossator
 from commands import quick_folder
 from data_dirs import copy_data, ingest_with_kept_embeddings
+from glossator.core.resilience import breaker
 from glossator.facade import Book
 from paths import BOOK
 from postgres import Postgres, running_postgres
@@ -32,6 +33,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Run the slowest files first; the order within a file stays."""
     order = {f"test_{name}": number for number, name in enumerate(SLOWEST_FILES)}
     items.sort(key=lambda item: order.get(item.path.stem, len(order)))
+
+
+@pytest.fixture(autouse=True)
+def long_cooldown(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No circuit breaker is half-open only because the machine is busy."""
+    monkeypatch.setattr(breaker, "COOLDOWN_SECONDS", 300.0)
 
 
 @pytest.fixture(scope="session")

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from commands import run, run_in_subprocess
+from disk import small_disk
 from glossator.cli import main as cli
 from glossator.core.errors import StorageError
 from glossator.embed.local import built_in_model
@@ -89,24 +90,6 @@ def test_read_only_data_directory_can_be_searched_but_not_written(tides_index: P
     assert "not writable" in " ".join(done.stdout.split())
     assert refusal == f"glossator: {data}/ingest.lock cannot be written (Permission denied). Choose another --data-dir."
     assert codes == "0 5 4"
-
-
-@contextmanager
-def small_disk(megabytes: float, *, real: bool = False) -> Iterator[Path]:
-    """A disk of this size, in memory or as a file with a real file system; skips if it cannot be mounted."""
-    with tempfile.TemporaryDirectory() as folder, tempfile.NamedTemporaryFile() as image:
-        size = f"size={int(megabytes * 1024)}k"
-        commands = [["mount", "-t", "tmpfs", "-o", size, "tmpfs", folder]]
-        if real:
-            os.truncate(image.name, int(megabytes * 1_048_576))
-            commands = [["mkfs.ext4", "-q", "-F", image.name], ["mount", "-o", "loop", image.name, folder]]
-        for command in commands:
-            if not shutil.which(command[0]) or subprocess.run(command, capture_output=True, check=False).returncode:
-                pytest.skip(f"{command[0]} cannot create a small disk here (it needs root and loop devices)")
-        try:
-            yield Path(folder)
-        finally:
-            subprocess.run(["umount", folder], check=True)
 
 
 @pytest.mark.parametrize("megabytes", [0.004, 0.1, 1, 49])

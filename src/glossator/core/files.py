@@ -145,6 +145,29 @@ def sync_tree(folder: Path) -> None:
     sync(folder)
 
 
+def is_in_memory(path: Path) -> bool:
+    """Whether a file or folder is on a file system in memory; only Linux tells."""
+    number = path.stat().st_dev
+    mounts = Path("/proc/self/mountinfo")
+    rows = [line.split() for line in mounts.read_text("utf-8", "replace").splitlines()] if mounts.exists() else []
+    device = f"{os.major(number)}:{os.minor(number)}" if rows else ""
+    return any(row[2] == device and row[row.index("-") + 1] == "tmpfs" for row in rows)
+
+
+def fill_holes(folder: Path) -> None:
+    """Reserve the space of all files in a folder, where they are in memory.
+
+    There, reading a hole of a mapped file takes space, and the process is killed (SIGBUS) if there is none.
+    """
+    if not is_in_memory(folder):
+        return
+    for path in folder.resolve().rglob("*"):
+        size = path.stat().st_size
+        if path.is_file() and path.stat().st_blocks * 512 < size:
+            with path.open("r+b") as file:
+                os.posix_fallocate(file.fileno(), 0, size)
+
+
 @contextmanager
 def storage_errors(path: Path) -> Iterator[None]:
     """Turn a failed write into an error that says what to do."""

@@ -15,7 +15,7 @@ from access import (
     bearer,
 )
 from api_requests import error_of
-from doors import FACT, QUESTION, stream
+from doors import FACT, QUESTION, is_uuid4, stream
 
 pytestmark = pytest.mark.slow
 
@@ -128,3 +128,11 @@ async def test_users_cannot_rate_answers_in_conversations_of_others(
     body = {"receipt_id": receipt["receipt_id"], "rating": "down", "session_id": session}
     assert (await client.post("/feedback", json=body, headers=bearer(keyed.bob))).status_code == 404
     assert (await client.post("/feedback", json=body)).status_code == 201
+
+
+async def test_ids_of_conversations_are_random(client: httpx.AsyncClient, keyed: KeyedServer) -> None:
+    """An id can be neither guessed nor fixed: one that an attacker chose names another conversation for each user."""
+    answers = [await client.post("/chat", json={"query": QUESTION}, headers=bearer(keyed.alice)) for _ in range(8)]
+    ids = [answer.json()["session_id"] for answer in answers]
+    assert len(set(ids)) == len(ids)
+    assert all(map(is_uuid4, ids))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from tempfile import gettempdir
@@ -14,12 +15,13 @@ from schemathesis import Case, GenerationMode
 from schemathesis.schemas import BaseSchema
 
 from app_server import running
+from counters import Counters
 from glossator.core.settings import Settings, load_settings
 from glossator.serve.app import create_app
 
 pytestmark = pytest.mark.slow
 
-MAX_EXAMPLES = 25
+MAX_EXAMPLES = int(os.environ.get("GLOSSATOR_EXAMPLES", "25"))
 MAX_RUNS, MAX_STEPS = 20, 5
 EXCLUDED_CHECKS = ["positive_data_acceptance"]
 """Some invalid values (a blank question, a NUL) cannot be expressed in a JSON schema."""
@@ -56,8 +58,12 @@ def test_every_route_conforms_to_its_schema(api: BaseSchema, method: str, path: 
     @given(case=operation.as_strategy(mode))
     def check(case: Case) -> None:
         case.call_and_validate()
+        counters.tried += 1
+        counters.checked += 1
 
+    counters = Counters("any request (schemathesis)")
     check()
+    counters.report()
 
 
 def test_openapi_links_lead_to_the_session(api: BaseSchema) -> None:

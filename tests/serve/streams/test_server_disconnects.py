@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 from httpx_sse import aconnect_sse
 
+from counters import Counters
 from doors import FACT, QUESTION
 from llm_server import LlmServer, stalls
 from server_process import (
@@ -100,6 +101,7 @@ async def test_many_disconnects_leak_nothing(monitored: ServerProcess, model: Ll
         events = await read_events(monitored, path, body(new_id()))
         assert events[-1].event == "done"
     assert monitored.errors[known:] == []
+    Counters(f"clients disconnected ({after.decode() or 'at once'})", times, len(ENDPOINTS)).report()
 
 
 async def test_conversation_can_continue_after_a_disconnect(monitored: ServerProcess, model: LlmServer) -> None:

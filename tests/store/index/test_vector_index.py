@@ -134,14 +134,14 @@ def test_leftovers_of_a_reader_killed_while_opening_are_removed_later(
     assert {view.name for view in tmp_path.iterdir()} == {"copy", "glossator-view-new", "other"}
 
 
-@pytest.mark.parametrize("lost", ["rows.npy", "sentences.f16", "shard/edge_config.json", "shard/segments"])
+@pytest.mark.parametrize("lost", ["rows.npy", "sentences.f16", "shard/segments"])
 def test_missing_file_is_reported_as_corruption(folder: Path, lost: str) -> None:
     (folder / lost).rename(folder / "lost")
     with pytest.raises(IndexCorrupted, match="glossator ingest"):
         QdrantEdgeIndex(folder, DIMENSION)
 
 
-@pytest.mark.parametrize("cut", ["rows.npy", "sentences.f16", "shard/edge_config.json"])
+@pytest.mark.parametrize("cut", ["rows.npy", "sentences.f16"])
 def test_truncated_file_is_reported_as_corruption(folder: Path, cut: str) -> None:
     os.truncate(folder / cut, 6)
     with pytest.raises(IndexCorrupted, match="glossator ingest"):

@@ -17,6 +17,7 @@ from pathlib import Path
 import pytest
 import sqlalchemy as sa
 
+from counters import Counters
 from glossator.core.conversations import session_key
 from glossator.core.errors import DatabaseUnavailable
 from glossator.core.question import Question
@@ -73,15 +74,14 @@ class Writers:
         self.process.stdout.close()
 
 
-def assert_none_lost_or_duplicated(acknowledged: list[str], stored: list[str], what: str) -> None:
-    """Print how many exchanges were lost and duplicated, and check that none were."""
+def assert_none_lost_or_duplicated(acknowledged: list[str], stored: list[str], what: str, faults: int = KILLS) -> None:
+    """Report how many exchanges were lost and duplicated, and check that none were."""
     counts_by_key = Counter(stored)
     lost = [name for name in acknowledged if not counts_by_key[name]]
     duplicated = [name for name, number in counts_by_key.items() if number > 1]
-    counts = f"{len(acknowledged)} acknowledged, {len(stored)} stored, {len(lost)} lost, {len(duplicated)} duplicated"
-    print(f"{what}: {counts}")  # noqa: T201 - `make torture` shows it
     assert acknowledged
-    assert (lost, duplicated) == ([], [])
+    counters = Counters(what, faults, len(acknowledged), lost=len(lost), doubled=len(duplicated))
+    counters.report()
 
 
 def in_sqlite(folder: Path, statement: str = STORED_KEYS) -> list[str]:

@@ -7,6 +7,9 @@ from collections.abc import Callable
 from enum import StrEnum
 from threading import Lock
 
+COOLDOWN_SECONDS = 3.0
+"""A provider that works again is used within 5 s; while it hangs, one reader at a time waits for it."""
+
 
 class BreakerState(StrEnum):
     """Closed lets all calls through, open lets none through, half-open lets one probe through."""
@@ -20,9 +23,10 @@ class CircuitBreaker:
     """Counts the consecutive failures of one provider; threads may share it."""
 
     def __init__(
-        self, max_failures: int = 5, cooldown_seconds: float = 30.0, clock: Callable[[], float] = time.monotonic
+        self, max_failures: int = 5, cooldown_seconds: float | None = None, clock: Callable[[], float] = time.monotonic
     ) -> None:
-        self._max_failures, self._cooldown_seconds, self._clock = max_failures, cooldown_seconds, clock
+        self._max_failures, self._clock = max_failures, clock
+        self._cooldown_seconds = COOLDOWN_SECONDS if cooldown_seconds is None else cooldown_seconds
         self._failures = 0
         self._opened_at = 0.0
         self._probing = False

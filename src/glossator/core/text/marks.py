@@ -6,10 +6,12 @@ import re
 from collections.abc import Iterator
 
 _CODE_BLOCK = r"(?P<code>```.*?```)"
-_MARK = re.compile(r"\[(\d+)\]")
-_MARKS = re.compile(rf"{_CODE_BLOCK}|(?<=\s)(?:\[\d+\])+", re.DOTALL)
+_NUMBER = r"\d{1,9}"
+"""Python reads no number of thousands of digits; a book may contain one."""
+_MARK = re.compile(rf"\[({_NUMBER})\]")
+_MARKS = re.compile(rf"{_CODE_BLOCK}|(?<=\s)(?:\[{_NUMBER}\])+", re.DOTALL)
 """Marks follow a space or another mark; `a[1]` and `a[0][1]` are code, and `[a page][1]` is a link of the book's."""
-_WITH_SPACE = re.compile(rf"{_CODE_BLOCK}|\s+(?:\[\d+\])+", re.DOTALL)
+_WITH_SPACE = re.compile(rf"{_CODE_BLOCK}|\s+(?:\[{_NUMBER}\])+", re.DOTALL)
 _IN_BOOK = re.compile(r"(?<!\S)\[((?:Source )?\d{1,3})\]")
 
 

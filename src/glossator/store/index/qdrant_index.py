@@ -17,6 +17,7 @@ import qdrant_edge as qdrant
 from numpy.typing import NDArray
 
 from glossator.core.errors import IndexCorrupted, StorageError
+from glossator.core.files import fill_holes
 from glossator.core.types import Chunk, Embedding, Filters, Hit, QueryEmbedding
 from glossator.store.index.bounded_cache import BoundedCache
 from glossator.store.index.keywords import KeywordEncoder
@@ -63,7 +64,7 @@ class QdrantEdgeWriter:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *_rest: object) -> None:
-        """Close all files; the write-ahead log is removed, because every reader brings its own."""
+        """Close all files."""
         try:
             self._sentences.close()
             if kind is None:
@@ -71,7 +72,6 @@ class QdrantEdgeWriter:
                 _translate_errors(self._shard.flush)
         finally:
             self._shard.close()
-        shutil.rmtree(self._folder / "shard" / "wal", ignore_errors=True)
 
 
 class QdrantEdgeIndex:
@@ -143,11 +143,13 @@ class QdrantEdgeIndex:
 
 def _config(dimension: int) -> qdrant.EdgeConfig:
     """One search thread: a search blocks all Python threads until its last thread is done, and on busy cores eight
-    threads take longer than one."""
+    threads take longer than one. No write-ahead log: an interrupted build starts over, and readers write nothing.
+    """
     return qdrant.EdgeConfig(
         vectors={DENSE: qdrant.EdgeVectorParams(size=dimension, distance=qdrant.Distance.Cosine)},
         sparse_vectors={WORDS: qdrant.EdgeSparseVectorParams(modifier=qdrant.Modifier.Idf)},
         max_search_threads=1,
+        wal_enabled=False,
     )
 
 
@@ -155,19 +157,20 @@ def _config(dimension: int) -> qdrant.EdgeConfig:
 def _view(shard: Path) -> Iterator[str]:
     """A temporary folder through which one reader opens a finished shard.
 
-    Qdrant Edge locks a shard through its write-ahead log, and opens every file for writing. The segments of a finished
-    shard never change, so each reader opens a folder of its own with a link to them (or a copy, where they are
-    read-only or cannot be linked) and a fresh, empty log: any number of processes can read one generation at the same
-    time. Once the shard is open the folder is no longer needed, and is removed.
+    Qdrant Edge opens every file for writing, and writes its configuration. The segments of a finished shard never
+    change, so each reader opens a folder of its own with a link to them (or a copy, where they are read-only or cannot
+    be linked): any number of processes can read one generation at the same time. Once the shard is open the folder is
+    no longer needed, and is removed.
     """
     try:
         _remove_stale_views()
         with tempfile.TemporaryDirectory(prefix=_VIEW_PREFIX, ignore_cleanup_errors=True) as view:
-            shutil.copyfile(shard / "edge_config.json", Path(view, "edge_config.json"))
+            Path(view, "edge_config.json").write_bytes(bytes(4096))  # Qdrant Edge takes a full disk for a broken index
+            Path(view, "edge_config.json").unlink()
             _link_or_copy(shard, Path(view, "segments"))
             yield view
     except OSError as error:
-        if not (shard / "segments").is_dir() or not (shard / "edge_config.json").is_file():
+        if not (shard / "segments").is_dir():
             raise _corrupted(error) from None
         raise StorageError(
             f"A temporary folder cannot be created ({error.strerror}).", "Set TMPDIR to a folder with free space."
@@ -176,10 +179,12 @@ def _view(shard: Path) -> Iterator[str]:
 
 def _link_or_copy(shard: Path, target: Path) -> None:
     if all(os.access(path, os.W_OK) for path in shard.rglob("*")):
-        with suppress(OSError):  # Windows lets only some users make links
+        with suppress(OSError):  # Windows lets only some users make links; a disk in memory may be full
+            fill_holes(shard / "segments")
             target.symlink_to(shard / "segments", target_is_directory=True)
             return
     _copy_folder(shard / "segments", target)
+    fill_holes(target)
 
 
 def _remove_stale_views() -> None:

@@ -14,7 +14,8 @@ _DIRECTIVE = re.compile(
 _ENTRY = re.compile(r":(?P<unset>!?)(?P<name>\w[\w-]*)(?P<after>!?):(?:[ \t]+(?P<value>.*))?")
 _TAG = re.compile(r"\b(tag|end)::([\w.-]+)\[\]")
 _HEADING = re.compile(r"(=+)(?=\s)")
-_COMPARISON = re.compile(r"\s*[\"']?(.*?)[\"']?\s*(==|!=)\s*[\"']?(.*?)[\"']?\s*")
+_COMPARISON = re.compile(r"==|!=")
+_QUOTES = ('"', "'")
 
 
 class Preprocessor:
@@ -57,8 +58,7 @@ class Preprocessor:
 
     def _holds(self, name: str, condition: str) -> bool:
         if name == "ifeval":
-            match = _COMPARISON.fullmatch(replace_attributes(condition, self._attributes))
-            return bool(match) and (match[1] == match[3]) == (match[2] == "==") if match else False
+            return _compare(replace_attributes(condition, self._attributes))
         names = re.split(r"[,+]", condition)
         present = [each.strip() in self._attributes for each in names]
         holds = all(present) if "+" in condition else any(present)
@@ -137,3 +137,18 @@ def _tagged(lines: list[str], wanted: set[str]) -> list[str]:
         elif wanted & set(open_tags) or (wanted & {"*", "**"} and open_tags) or "**" in wanted:
             selected.append(line)
     return selected
+
+
+def _compare(condition: str) -> bool:
+    """Whether two values, quoted or not, are equal or differ, as the condition says."""
+    found = _COMPARISON.search(condition)
+    if found is None:
+        return False
+    left, right = _unquoted(condition[: found.start()]), _unquoted(condition[found.end() :])
+    return (left == right) == (found[0] == "==")
+
+
+def _unquoted(value: str) -> str:
+    value = value.strip()
+    value = value[1:] if value.startswith(_QUOTES) else value
+    return value[:-1] if value.endswith(_QUOTES) else value

@@ -1,0 +1,69 @@
+"""A server that runs out of descriptors, and one whose clock jumps."""
+
+from __future__ import annotations
+
+import os
+import resource
+import struct
+import time
+from pathlib import Path
+
+import pytest
+
+from data_dirs import copy_data
+from machine import Trial, book_server, compile_shared
+from paths import TESTS
+
+pytestmark = pytest.mark.slow
+
+CLIENTS = int(os.environ.get("GLOSSATOR_CLIENTS", "5"))
+ROUNDS = int(os.environ.get("GLOSSATOR_ROUNDS", "1"))
+EXHAUSTED_SECONDS = 2.0
+JUMPS = (2 * 3600, -2 * 3600, 0)
+"""Less than the time after which a conversation expires."""
+
+
+@pytest.mark.parametrize("spare", [0, 3])
+def test_connections_are_refused_or_wait_while_there_are_no_descriptors(data: Path, tmp_path: Path, spare: int) -> None:
+    trial = Trial(f"descriptors exhausted ({spare} left)", CLIENTS)
+    copied = copy_data(data, tmp_path / "data")
+    with book_server(copied) as server:
+        trial.before(server)
+        usual = resource.prlimit(server.process.pid, resource.RLIMIT_NOFILE)
+
+        def limit(number: int) -> None:
+            resource.prlimit(server.process.pid, resource.RLIMIT_NOFILE, (number, usual[1]))
+
+        def exhaust_for_a_while() -> None:
+            limit(server.files + spare)
+            time.sleep(EXHAUSTED_SECONDS)
+            limit(usual[0])
+
+        for _ in range(ROUNDS):
+            trial.during(server, exhaust_for_a_while, lambda: None, may_break=True)
+            trial.after(server)
+    trial.end(copied)
+
+
+def test_a_jump_of_the_clock_changes_no_answer(data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    library, shift = tmp_path / "shifted_clock.so", tmp_path / "shift"
+    if not compile_shared(TESTS / "support" / "torture" / "shifted_clock.c", library):
+        pytest.skip("no C compiler here")
+    shift.write_bytes(bytes(8))
+    monkeypatch.setenv("CLOCK_SHIFT", str(shift))
+    monkeypatch.setenv("LD_PRELOAD", str(library))
+    trial = Trial("clock jumps (2 h)", CLIENTS)
+    copied = copy_data(data, tmp_path / "data")
+
+    def jump(seconds: int) -> None:
+        with shift.open("r+b") as file:
+            file.write(struct.pack("l", seconds))
+
+    with book_server(copied) as server:
+        monkeypatch.delenv("LD_PRELOAD")
+        trial.before(server)
+        for seconds in JUMPS * ROUNDS:
+            outcomes = trial.during(server, lambda seconds=seconds: jump(seconds), lambda: None)
+            assert all(outcome.complete for outcome in outcomes)
+            trial.after(server)
+    trial.end(copied)
