@@ -13,7 +13,7 @@ from glossator.core.book.addresses import validate_base_url
 from glossator.core.book.locations import Location, locate
 from glossator.core.book.manifest import FORMAT, Manifest, SourceRecord, timestamp
 from glossator.core.book.sources import DEFAULT_OPTIONS, FetchCounts, SourceOptions, SourceSummary, clean_name
-from glossator.core.errors import BadInput, IngestRunning, SourceError
+from glossator.core.errors import BadInput, IndexCorrupted, IngestRunning, SourceError
 from glossator.core.files import file_lock
 from glossator.core.ports import GenerationContents, Progress
 from glossator.core.timing import StageTimes, collect_stage_times, stage
@@ -81,7 +81,7 @@ def build_generation(engine: Engine, request: IngestRequest, progress: Progress)
             found = {root: reader.read(place, options, known.get(root)) for root, place in locations.items()}
         if not request.dry_run:
             stack.enter_context(ingest_lock(engine))
-        before = engine.generations.latest_manifest()
+        before = _latest(engine, dry_run=request.dry_run)
         missing = [root for root, source in found.items() if source is None and not _is_usable(before, root)]
         with stage("read"):
             again = {r: reader.read_again(locations[r], merged_options(options, known.get(r))) for r in missing}
@@ -118,6 +118,15 @@ def ingest_lock(engine: Engine) -> Iterator[None]:
 def _with_times(report: IngestReport, started: float, times: StageTimes) -> IngestReport:
     stages = {f.name: round(times.get(f.name, 0.0), 3) for f in fields(StageSeconds)}
     return replace(report, seconds=round(time.monotonic() - started, 3), stages=StageSeconds(**stages))
+
+
+def _latest(engine: Engine, *, dry_run: bool) -> Manifest | None:
+    """The index to compare with; a dry run does not open it, as that changes its files."""
+    if not dry_run:
+        return engine.generations.latest_manifest()
+    with suppress(IndexCorrupted):
+        return engine.generations.manifest()
+    return None
 
 
 def _is_usable(manifest: Manifest | None, root: str) -> bool:
