@@ -66,8 +66,8 @@ bench: $(VENV)/.dev
 	@$(BIN)/python bench/run.py $(ONLY)
 
 torture: $(VENV)/.dev
-	@GLOSSATOR_KILLS=40 GLOSSATOR_DISCONNECTS=500 GLOSSATOR_WAYS_TO_ASK=5 $(BIN)/pytest -q -s \
-		tests/store/index/test_kill.py tests/store/records/test_records_faults.py \
+	@GLOSSATOR_KILLS=40 GLOSSATOR_ROUNDS=20 GLOSSATOR_DISCONNECTS=500 GLOSSATOR_WAYS_TO_ASK=5 $(BIN)/pytest -q -s \
+		tests/store/index/test_kill.py tests/pipeline/refresh/test_interrupted.py tests/store/records/test_records_faults.py \
 		tests/serve/streams/test_server_disconnects.py tests/answer/test_agent_real.py
 
 # Everything it stores has a name of its own, and is deleted at the end.

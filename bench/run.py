@@ -14,6 +14,7 @@ ALL = (
     "search",
     "index",
     "ingest",
+    "refresh",
     "formats",
     "anchors",
     "retrieval",
@@ -32,7 +33,8 @@ ALL = (
 def main() -> None:
     for name in sys.argv[1:] or ALL:
         print(f"\n== {name}", flush=True)
-        script = next(path for path in (HERE / f"{name}.py", HERE / "site" / f"{name}.py") if path.exists())
+        places = (HERE / folder / f"{name}.py" for folder in ("", "ingesting", "site"))
+        script = next(path for path in places if path.exists())
         subprocess.run([sys.executable, str(script)], check=True, env=os.environ | {"PYTHONPATH": str(HERE)})
 
 

@@ -96,6 +96,16 @@ def everything(book: Book) -> tuple[list[Chunk], list[Document], list[np.ndarray
     return generation.index.chunks(numbers), list(generation.documents.all()), vectors
 
 
+SAME_TEXT = 0.98
+"""The model's activations are quantised for a batch at a time: an embedding depends a little on the texts beside it
+(0.994 for the pages here); those of two pages are less alike (0.89)."""
+
+
+def similarity(one: np.ndarray, other: np.ndarray) -> float:
+    rows = (np.asarray(each, np.float64).reshape(-1, each.shape[-1]) for each in (one, other))
+    return float(min(np.sum(np.multiply(*rows), axis=1), default=1.0))
+
+
 MOMENTS = ("ingest.lock", "cache/embeddings.sqlite-wal", "generations/.building-*")
 """Files that tell how far an ingest is: it has read the sources, it embeds, it writes."""
 
@@ -140,7 +150,8 @@ def test_rounds_of_edits_and_kills_end_with_the_index_of_a_new_ingest(folder: Pa
         (chunks, documents, vectors), (expected, pages, others) = everything(book), everything(new)
     assert [replace(chunk, row=-1) for chunk in chunks] == [replace(chunk, row=-1) for chunk in expected]
     assert documents == pages
-    assert all(np.allclose(*pair, atol=2e-3) for pair in zip(vectors, others, strict=True))
+    assert [each.shape for each in vectors] == [each.shape for each in others]
+    assert min(similarity(*pair) for pair in zip(vectors, others, strict=True)) > SAME_TEXT
 
 
 def test_one_ingest_at_a_time_uses_a_data_directory_whatever_its_index(folder: Path, small_book: Path) -> None:
