@@ -62,7 +62,14 @@ def json_of(result: CommandResult) -> dict[str, object]:
 def test_ingest_json_report(book: Path, fast_tmp_path: Path) -> None:
     found = json_of(run("ingest", book, "--data-dir", fast_tmp_path / "new", "--json"))
     assert found.keys() >= {"generation", "documents", "chunks", "embeddings", "seconds"}
-    assert found["documents"] == {"added": 1, "changed": 0, "removed": 0, "unchanged": 0, "skipped": 0}
+    assert found["documents"] == {
+        "added": 1,
+        "changed": 0,
+        "moved": 0,
+        "removed": 0,
+        "unchanged": 0,
+        "skipped": 0,
+    }
     assert found["embeddings"] == {"made": 2, "reused": 0}
 
 

@@ -11,6 +11,7 @@ import pytest
 
 import glossator
 from commands import quick_folder, run
+from data_dirs import contents_of
 from glossator.core.types import ChangeKind, DocumentChange, DocumentCounts, EmbeddingCounts
 from glossator.facade import Book
 
@@ -31,11 +32,6 @@ def book(data: Path, small_book: Path) -> Iterator[Book]:
     with glossator.open(data) as opened:
         opened.ingest(small_book)
         yield opened
-
-
-def files(folder: Path) -> dict[str, bytes]:
-    """Everything in a folder."""
-    return {str(path): path.read_bytes() if path.is_file() else b"" for path in folder.rglob("*")}
 
 
 def test_a_renamed_page_has_moved_and_keeps_its_embeddings(book: Book, small_book: Path) -> None:
@@ -113,10 +109,10 @@ def test_a_dry_run_tells_what_would_change_and_writes_nothing(book: Book, data: 
     (small_book / "bread.md").rename(small_book / "loaf.md")
     (small_book / "tides.md").unlink()
     (small_book / "kites.md").write_text("# Kites\n\nA kite needs wind and a line.\n", "utf-8")
-    before = files(data)
+    before = contents_of(data)
     plan = json.loads(run("ingest", small_book, "--dry-run", "--json", "--data-dir", data).out)
     shown = run("ingest", small_book, "--dry-run", "--data-dir", data).out
-    assert files(data) == before
+    assert contents_of(data) == before
     assert (plan["dry_run"], plan["generation"], plan["chunks"]) == (True, 1, 2)
     assert plan["embeddings"] == {"made": 1, "reused": 1}
     assert {(c["kind"], c["document_id"], c["previous_id"]) for c in plan["changes"]} == {
