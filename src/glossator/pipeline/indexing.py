@@ -255,12 +255,18 @@ def _build(engine: Engine, changes: _Changes, progress: Progress, *, dry_run: bo
     with EmbeddingCache(path) as cache:
         with stage("embed"):
             embeddings, made = embed_with_cache(engine.embedder, cache, chunks, number, progress)
-        manifest = Manifest(number, *inputs, engine.embedder.dimension, len(chunks), timestamp(), sources)
+        manifest = Manifest(number, *inputs, _dimension(engine, before), len(chunks), timestamp(), sources)
         contents = GenerationContents(documents, chunks, embeddings, _image_reader(changes.images))
         with stage("write"):
             engine.generations.build(manifest, contents)
             cache.evict_before(number - CACHED_GENERATIONS)
     return _report(number, changes, len(chunks), made)
+
+
+def _dimension(engine: Engine, before: Manifest | None) -> int:
+    """The length of the vectors, which the same model had before: a model is slow to load, or to reach."""
+    is_known = before is not None and before.fingerprint == engine.embedder.fingerprint
+    return before.dimension if before and is_known else engine.embedder.dimension
 
 
 def _image_reader(images: Mapping[str, Path]) -> Callable[[str], bytes | None]:
