@@ -90,9 +90,9 @@ async def test_events_follow_a_job_to_its_end(client: httpx.AsyncClient, small_b
 
 async def test_a_stream_ends_before_the_request_times_out(data: Path) -> None:
     files = JobFiles(data)
-    async with serving(data, request_seconds=2) as client:
-        with files.living():
-            job = job_of(files)
+    async with serving(data, request_seconds=8) as client:
+        job = job_of(files)
+        with files.living(job.id):
             response = await client.get(f"/admin/ingest/{job.id}/events")
     assert response.status_code == 200
     assert response.text.count("event: progress") == 1
@@ -100,8 +100,8 @@ async def test_a_stream_ends_before_the_request_times_out(data: Path) -> None:
 
 async def test_a_second_job_is_refused_with_the_name_of_the_first(client: httpx.AsyncClient, data: Path) -> None:
     files = JobFiles(data)
-    with files.living():
-        job = job_of(files)
+    job = job_of(files)
+    with files.living(job.id):
         assert (await client.get(f"/admin/ingest/{job.id}")).json()["status"] == "running"
         refused = await client.post("/admin/ingest", json={})
         assert (refused.status_code, refused.json()["error"]) == (409, "INGEST_RUNNING")

@@ -27,7 +27,7 @@ from glossator.serve.problems import RequestRejected
 
 POLL_SECONDS = 0.25
 _HEARTBEAT, _HEARTBEAT_SECONDS = ": still here\n\n", 10.0
-_STREAM_SHARE = 0.8
+_STREAM_SHARE = 0.5
 """Of the time that a request may take; then the stream ends, and a client that reconnects gets the current state."""
 _EVENTS: dict[str, Any] = {
     "text/event-stream": {
