@@ -21,7 +21,7 @@ GUESSES := KeywordDetector BasicAuthDetector HexHighEntropyString Base64HighEntr
 RUN ?= reader
 ROUNDS ?= 100
 FUZZ ?= 2000
-TORTURE ?= tests/faults tests/store/index/test_kill.py tests/store/records/test_records_faults.py \
+TORTURE ?= tests/faults tests/store/index/test_kill.py tests/pipeline/refresh/test_interrupted.py tests/store/records/test_records_faults.py \
 	tests/serve/streams/test_server_disconnects.py tests/serve/doors/test_schema.py tests/answer/test_agent_real.py
 # Written even where the environment forbids it: hundreds of test processes would each compile every module again.
 export PYTHONDONTWRITEBYTECODE :=
@@ -73,7 +73,7 @@ bench: $(VENV)/.bench
 torture: $(VENV)/.fuzz
 	@mkdir -p build && rm -f build/torture.jsonl
 	@export GLOSSATOR_TORTURE=build/torture.jsonl; \
-	GLOSSATOR_CLIENTS=50 GLOSSATOR_ROUNDS=1 GLOSSATOR_KILLS=$(ROUNDS) GLOSSATOR_DISCONNECTS=500 \
+	GLOSSATOR_CLIENTS=50 GLOSSATOR_ROUNDS=1 GLOSSATOR_EDITS=20 GLOSSATOR_KILLS=$(ROUNDS) GLOSSATOR_DISCONNECTS=500 \
 	GLOSSATOR_WAYS_TO_ASK=5 GLOSSATOR_EXAMPLES=$(FUZZ) $(BIN)/pytest -q -s $(TORTURE); failed=$$?; \
 	$(BIN)/python tests/support/torture/fuzz.py $(FUZZ) || failed=1; \
 	$(BIN)/python tests/support/torture/counters.py build/torture.jsonl docs/torture.md; exit $$failed

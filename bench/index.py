@@ -50,7 +50,7 @@ def synthetic(book, size):
     embedder = book.engine.embedder
     chunks = [c for d in book.documents() for c in chunk_document(d, embedder.count_tokens)]
     with EmbeddingCache(book.engine.settings.data_dir / "cache" / "embeddings.sqlite") as cache:
-        embeddings, _ = embed_with_cache(embedder, cache, chunks, 1, no_progress)
+        embeddings = list(embed_with_cache(embedder, cache, chunks, 1, no_progress)[0])
     rng, real = np.random.default_rng(0), len(chunks)
     out_chunks, out_embeddings = [], []
     for number in range(size):

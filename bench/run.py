@@ -14,6 +14,7 @@ ALL = (
     "search",
     "index",
     "ingest",
+    "refresh",
     "formats",
     "anchors",
     "retrieval",

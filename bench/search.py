@@ -40,7 +40,7 @@ def grown(book, size):
     documents = book.documents()
     chunks = [c for d in documents for c in chunk_document(d, embedder.count_tokens)]
     with EmbeddingCache(book.engine.settings.data_dir / "cache" / "embeddings.sqlite") as cache:
-        embeddings, _ = embed_with_cache(embedder, cache, chunks, 1, no_progress)
+        embeddings = list(embed_with_cache(embedder, cache, chunks, 1, no_progress)[0])
     rng = np.random.default_rng(0)
     out_chunks, out_embeddings = [], []
     for number in range(size):

@@ -23,7 +23,7 @@ from glossator.core.ports import Progress, no_progress
 from glossator.core.question import Question
 from glossator.core.receipts import Replay
 from glossator.core.settings import load_settings
-from glossator.core.types import Document, Filters, IngestReport, Passage
+from glossator.core.types import Document, Filters, IngestReport, Passage, RollbackReport
 from glossator.pipeline import conversations
 from glossator.pipeline.sources import book_name, list_sources
 from glossator.pipeline.wiring import Engine, make_verifier, wire
@@ -85,17 +85,22 @@ class Book:
         include: Sequence[str] | None = None,
         exclude: Sequence[str] | None = None,
         allow_private: bool | None = None,
+        dry_run: bool = False,
     ) -> IngestReport:
-        """Index folders, files, live sites or git repositories.
+        """Index folders, files, live sites or git repositories; without any, those of the index again.
 
-        Unchanged text is not embedded again, and options that are not given stay.
+        Unchanged text is not embedded again, and options that are not given stay. A dry run only reports.
         """
         paths = [str(source) for source in sources]
         chosen = parse_layout(layout) if layout else None
         folder = str(snippets) if snippets else None
         globs = (None if include is None else tuple(include), None if exclude is None else tuple(exclude))
         options = SourceOptions(base_url, chosen, name, folder, ref, *globs, allow_private)
-        return self._run(pipeline.ingest(self.engine, paths, options, only, progress))
+        return self._run(pipeline.ingest(self.engine, paths, options, only, progress, dry_run=dry_run))
+
+    def rollback(self) -> RollbackReport:
+        """Return to the generation that served before the last ingest; a second rollback returns to this one."""
+        return self._run(pipeline.rollback(self.engine))
 
     @property
     def name(self) -> str:

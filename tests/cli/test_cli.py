@@ -17,6 +17,7 @@ import pytest
 import glossator
 from commands import COMMAND, CommandResult, quick_folder, run, run_in_subprocess
 from glossator.cli import terminal
+from glossator.cli.report import MAX_NOTES
 from glossator.core.answers import Citation
 from glossator.core.settings import load_settings
 from glossator.pipeline.wiring import built_in_model
@@ -61,7 +62,14 @@ def json_of(result: CommandResult) -> dict[str, object]:
 def test_ingest_json_report(book: Path, fast_tmp_path: Path) -> None:
     found = json_of(run("ingest", book, "--data-dir", fast_tmp_path / "new", "--json"))
     assert found.keys() >= {"generation", "documents", "chunks", "embeddings", "seconds"}
-    assert found["documents"] == {"added": 1, "changed": 0, "removed": 0, "unchanged": 0, "skipped": 0}
+    assert found["documents"] == {
+        "added": 1,
+        "changed": 0,
+        "moved": 0,
+        "removed": 0,
+        "unchanged": 0,
+        "skipped": 0,
+    }
     assert found["embeddings"] == {"made": 2, "reused": 0}
 
 
@@ -90,10 +98,10 @@ def test_ingest_reports_what_was_left_out_of_pages(fast_tmp_path: Path) -> None:
 
 
 def test_only_the_first_notes_are_printed(fast_tmp_path: Path) -> None:
-    for number in range(terminal.MAX_NOTES + 3):
+    for number in range(MAX_NOTES + 3):
         (fast_tmp_path / f"{number}.md").write_text(f"# Page {number}\n\n::: a.b\n", "utf-8")
     result = run("ingest", fast_tmp_path, "--data-dir", fast_tmp_path / "data")
-    assert result.out.count("mkdocstrings") == terminal.MAX_NOTES
+    assert result.out.count("mkdocstrings") == MAX_NOTES
     assert "3 more notes; --json prints all." in result.out
 
 

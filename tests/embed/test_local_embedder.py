@@ -69,9 +69,10 @@ def test_cached_chunks_are_not_embedded_again(embedder: LocalEmbedder, tmp_path:
         _, made_with_other_headings = embed_with_cache(
             embedder, cache, [make_chunk("One thing.", "Elsewhere")], 2, no_progress
         )
+        pairs = list(zip(first, again, strict=True))
     assert (made, made_again, made_with_other_headings) == (2, 0, 1)
-    assert all(np.array_equal(a.vector, b.vector) for a, b in zip(first, again, strict=True))
-    assert all(np.array_equal(a.sentences, b.sentences) for a, b in zip(first, again, strict=True))
+    assert all(np.array_equal(a.vector, b.vector) for a, b in pairs)
+    assert all(np.array_equal(a.sentences, b.sentences) for a, b in pairs)
 
 
 def test_fingerprint_depends_on_the_model_file(tmp_path: Path, embedder: LocalEmbedder) -> None:

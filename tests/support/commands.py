@@ -44,7 +44,7 @@ class CommandResult:
 def run(*arguments: object, stdin: bytes = b"") -> CommandResult:
     """Run a command in this process."""
     out, err = _stream(), _stream()
-    before = signal.getsignal(signal.SIGINT)
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
     argv = ["glossator", *map(str, arguments)]
     with patch("sys.argv", argv), patch("sys.stdin", _stream(stdin)), redirect_stdout(out), redirect_stderr(err):
         try:
@@ -53,7 +53,8 @@ def run(*arguments: object, stdin: bytes = b"") -> CommandResult:
         except SystemExit as stop:
             code = int(stop.code or 0)
         finally:
-            signal.signal(signal.SIGINT, before)
+            for number, handler in before.items():
+                signal.signal(number, handler)
     return CommandResult(code, _written(out), _written(err))
 
 

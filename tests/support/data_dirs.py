@@ -64,3 +64,8 @@ def ingest_with_kept_embeddings(data: Path, source: Path, base_url: str) -> None
         if report.embeddings.made:
             shutil.copy(embeddings, kept.with_suffix(".new"))
             kept.with_suffix(".new").replace(kept)
+
+
+def contents_of(folder: Path) -> dict[str, bytes]:
+    """All files and folders below a folder, with their contents."""
+    return {str(path): path.read_bytes() if path.is_file() else b"" for path in folder.rglob("*")}

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from glossator.cli.common import common_options, print_json
+from glossator.cli.common import build_engine, common_options, print_json, run
 from glossator.core.settings import load_settings
 
 _KINDS = click.Choice(["embedded", "postgres", "qdrant"])
@@ -40,4 +40,24 @@ def copy(target: Any, source: Any, data_dir: Path | None, as_json: bool) -> None
         click.echo(
             f"Copied {report.documents} documents and {report.chunks} chunks from {report.source} to {report.target}:"
             f" generation {report.generation}, {report.samples} chunks compared."
+        )
+
+
+@click.command()
+@common_options
+def rollback(data_dir: Path | None, as_json: bool) -> None:
+    """Return to the generation of the index that served before the last ingest.
+
+    Running servers notice it without a restart. A second rollback returns to the generation that was left.
+    """
+    from glossator import pipeline
+
+    engine = build_engine(data_dir)
+    report = run(engine, pipeline.rollback(engine))
+    if as_json:
+        print_json(asdict(report))
+    else:
+        click.echo(
+            f"Generation {report.generation} serves now: {report.documents} documents, {report.chunks} chunks, built"
+            f" {report.created_at}. `glossator rollback` returns to generation {report.replaced}."
         )

@@ -4,7 +4,7 @@ Exit codes: 0 success · 1 golden questions failed, claims are unsupported, or t
 2 invalid usage or input · 3 a source cannot be ingested · 4 the index cannot be searched, or doctor found a problem ·
 5 the data directory cannot be written, or its key file cannot be read · 6 the embedding model is missing, altered or
 unreachable · 7 conversations cannot be read or stored · 8 no language model responds, and there is nothing to quote
-instead · 130 interrupted.
+instead · 130 or 143 stopped by a signal (an ingest that is stopped continues where it was when it is run again).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ import click
 
 from glossator import __version__
 from glossator.cli.common import Command, build_engine, common_options, print_json, run
-from glossator.cli.index import index
+from glossator.cli.index import index, rollback
 from glossator.cli.keys import keys
 from glossator.cli.records import db, feedback, sessions
 from glossator.cli.sources import sources
@@ -46,7 +46,7 @@ def cli() -> None:
 
 
 @cli.command()
-@click.argument("sources", nargs=-1, required=True, metavar="SOURCE...")
+@click.argument("sources", nargs=-1, metavar="[SOURCE]...")
 @click.option("--base-url", help='URL where the book is published; citations link to it. "" if only here, at /book.')
 @click.option(
     "--layout",
@@ -64,6 +64,8 @@ def cli() -> None:
     help="Whether a site or repository may be at an address that is not on the public internet.",
 )
 @click.option("--only", is_flag=True, help="Remove all sources that are not given here.")
+@click.option("--dry-run", is_flag=True, help="Show what would change, and write nothing.")
+@click.option("--watch", is_flag=True, help="Ingest again whenever files of the folders change, until interrupted.")
 @common_options
 def ingest(
     sources: tuple[str, ...],
@@ -76,6 +78,8 @@ def ingest(
     exclude: tuple[str, ...],
     allow_private: bool | None,
     only: bool,
+    dry_run: bool,
+    watch: bool,
     data_dir: Path | None,
     as_json: bool,
 ) -> None:
@@ -85,12 +89,11 @@ def ingest(
     first page: all pages below it are read. A repository is a URL that git can clone; #main names a branch or tag.
     PATTERN is as in .gitignore, relative to the source; "" means none again.
 
-    Sources that are not given stay in the index, and options that are not given stay as they were.
+    Sources that are not given stay in the index, and options that are not given stay as they were. Without SOURCE, all
+    sources of the index are read again.
     """
-    from glossator import pipeline
-    from glossator.cli import terminal
+    from glossator.cli.ingest import run_ingest
 
-    engine = build_engine(data_dir)
     options = SourceOptions(
         base_url,
         Layout(layout) if layout else None,
@@ -101,9 +104,9 @@ def ingest(
         patterns(exclude),
         allow_private,
     )
-    with terminal.progress(enabled=not as_json) as progress:
-        report = run(engine, pipeline.ingest(engine, sources, options, only, progress))
-    print_json(asdict(report)) if as_json else terminal.show_report(report)
+    if dry_run and watch:
+        raise click.UsageError("Give either --dry-run or --watch.")
+    run_ingest(build_engine(data_dir), sources, options, only=only, dry_run=dry_run, watch=watch, as_json=as_json)
 
 
 @cli.command()
@@ -329,6 +332,7 @@ cli.add_command(db)
 cli.add_command(keys)
 cli.add_command(sources)
 cli.add_command(index)
+cli.add_command(rollback)
 
 
 def main() -> None:
@@ -359,10 +363,10 @@ def _fail(message: str, code: int) -> None:
     sys.exit(code)
 
 
-def _interrupt(_signal: int, _frame: object) -> None:
+def _interrupt(number: int, _frame: object) -> None:
     """Exit at once: a normal exit would wait for running threads, and partial work does no harm."""
     from glossator.cli.terminal import show_cursor
 
     show_cursor()
     click.echo("glossator: interrupted.", err=True)
-    os._exit(130)
+    os._exit(128 + number)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
@@ -50,9 +49,6 @@ def _open_console() -> Console:
     return console if console.is_terminal else Console(highlight=False, markup=False, width=_MAX_WIDTH, soft_wrap=True)
 
 
-MAX_NOTES = 10
-"""Notes that are printed after an ingest."""
-
 console = _open_console()
 
 
@@ -92,63 +88,20 @@ def progress(*, enabled: bool) -> Iterator[ProgressCallback]:
         yield update
 
 
-def show_report(report: IngestReport) -> None:
-    """Print the result of an ingest."""
-    documents, embeddings = report.documents, report.embeddings
-    counts = (
-        f": {documents.added} added, {documents.changed} changed, {documents.removed} removed,"
-        f" {documents.unchanged} unchanged; {report.chunks} chunks, {embeddings.made} embedded,"
-        f" {embeddings.reused} reused; {report.seconds:.1f} s"
-    )
-    console.print(Text.assemble((f"Generation {report.generation}", "bold"), counts), soft_wrap=True)
-    if report.fetches.fetched or report.fetches.unchanged:
-        console.print(f"{report.fetches.fetched} pages fetched, {report.fetches.unchanged} unchanged on their sites")
-    for source in report.sources:
-        _show_source(source)
-    _show_removed(report.removed_sources)
-    for source in report.other_sources:
-        same = ", with the same files" if _overlaps(source, report.sources) else ""
-        line = f"Also in the index{same}: {source.name} ({_place(source)}); `glossator sources remove` removes it."
-        console.print(Text(sanitized(line), style="yellow"), soft_wrap=True)
-    for skip in report.skipped:
-        reason = sanitized(f" {skip.path}: {skip.reason}")
-        console.print(Text.assemble(("skipped", "yellow"), reason), soft_wrap=True)
-    for note in report.notes[:MAX_NOTES]:
-        console.print(Text.assemble(("note", "yellow"), sanitized(f" {note.path}: {note.note}")), soft_wrap=True)
-    if len(report.notes) > MAX_NOTES:
-        console.print(f"{len(report.notes) - MAX_NOTES} more notes; --json prints all.", soft_wrap=True)
-
-
 def show_removal(report: IngestReport) -> None:
     """Print which source was removed and what is left."""
-    _show_removed(report.removed_sources)
+    show_removed(report.removed_sources)
     show_sources(report.other_sources)
 
 
-def _show_removed(sources: Sequence[SourceSummary]) -> None:
+def show_removed(sources: Sequence[SourceSummary]) -> None:
+    """Print the sources that are no longer in the index."""
     for source in sources:
         console.print(Text(sanitized(f"Removed {source.name} ({source.path})."), style="yellow"), soft_wrap=True)
 
 
-def _show_source(source: SourceSummary) -> None:
-    kind = "live site" if source.layout == "site" else f"{source.layout} layout"
-    console.print(Text(sanitized(f"{source.name}: {kind} ({source.reason})")), soft_wrap=True)
-    target = "here, at" if source.address.startswith("/") else "at"
-    console.print(
-        Text(sanitized(f"    citations open its pages {target} {source.address}"), style="dim"), soft_wrap=True
-    )
-    if source.layout == "plain" and source.reason.startswith("none of"):
-        hint = "    addresses follow the file names; if a generator builds the site, name its folder or choose --layout"
-        console.print(Text(hint, style="dim"), soft_wrap=True)
-
-
-def _overlaps(source: SourceSummary, others: Iterable[SourceSummary]) -> bool:
-    """Whether one source is in the folder of another, so that its pages are in the index twice."""
-    paths = [(Path(source.path), Path(other.path)) for other in others]
-    return any(one.is_relative_to(other) or other.is_relative_to(one) for one, other in paths)
-
-
-def _place(source: SourceSummary) -> str:
+def place_of(source: SourceSummary) -> str:
+    """Where a source is, or was."""
     return source.path if source.exists else f"{source.path}, which no longer exists"
 
 
@@ -162,7 +115,7 @@ def show_sources(sources: Sequence[SourceSummary]) -> None:
         kind = "live site" if source.layout == "site" else f"{source.layout} layout"
         place = sanitized(f"  {kind}, {pages} at {source.address}")
         console.print(Text.assemble((sanitized(source.name), "bold"), place), soft_wrap=True)
-        console.print(Text(sanitized(f"    {_place(source)}"), style="dim"), soft_wrap=True)
+        console.print(Text(sanitized(f"    {place_of(source)}"), style="dim"), soft_wrap=True)
 
 
 def _link(url: str, settings: Settings) -> str:

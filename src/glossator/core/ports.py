@@ -279,6 +279,12 @@ class GenerationStore(Protocol):
         Needs the lock. If anything fails, the current generation stays as it is.
         """
 
+    def roll_back(self, fingerprint: str) -> Manifest:
+        """Make the generation that served before the current one again, in one step; its manifest. Needs the lock.
+
+        A second call returns to the generation that was left. One that cannot be searched is refused.
+        """
+
     def clear(self) -> None:
         """Delete the index: nothing is left to search. Needs the lock."""
 

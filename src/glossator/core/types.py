@@ -210,9 +210,28 @@ class DocumentCounts:
 
     added: int = 0
     changed: int = 0
+    moved: int = 0
     removed: int = 0
     unchanged: int = 0
     skipped: int = 0
+
+
+class ChangeKind(StrEnum):
+    """What an ingest did with a document; one that moved has the same text at another address."""
+
+    ADDED = "added"
+    CHANGED = "changed"
+    MOVED = "moved"
+    REMOVED = "removed"
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentChange:
+    """A document that is not as it was; `previous_id` is that of one that moved."""
+
+    kind: ChangeKind
+    document_id: str
+    previous_id: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,8 +260,21 @@ class PageNote:
 
 
 @dataclass(frozen=True, slots=True)
+class StageSeconds:
+    """How long each stage of an ingest took."""
+
+    read: float = 0.0
+    chunk: float = 0.0
+    embed: float = 0.0
+    write: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
 class IngestReport:
-    """The result of an ingest: `sources` were given, `other_sources` are in the index too."""
+    """The result of an ingest: `sources` were given, `other_sources` are in the index too.
+
+    That of a dry run says what an ingest would do, and has the number of the current generation.
+    """
 
     generation: int
     documents: DocumentCounts
@@ -255,3 +287,17 @@ class IngestReport:
     other_sources: tuple[SourceSummary, ...] = ()
     removed_sources: tuple[SourceSummary, ...] = ()
     fetches: FetchCounts = field(default_factory=FetchCounts)
+    stages: StageSeconds = field(default_factory=StageSeconds)
+    changes: tuple[DocumentChange, ...] = ()
+    dry_run: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class RollbackReport:
+    """The generation that serves after a rollback, and the one that served before, to which another one returns."""
+
+    generation: int
+    replaced: int
+    created_at: str
+    documents: int
+    chunks: int

@@ -5,8 +5,9 @@ from __future__ import annotations
 import hashlib
 import sqlite3
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
+from typing import overload
 
 import numpy as np
 
@@ -39,15 +40,23 @@ class EmbeddingCache:
                 f"The embedding cache cannot be opened ({error}).", f"Free disk space, or delete {path}."
             ) from None
 
-    def get(self, keys: Sequence[bytes], generation: int) -> dict[bytes, Embedding]:
-        """The cached embeddings, marked as used by this generation."""
-        found: dict[bytes, Embedding] = {}
+    def get(self, keys: Sequence[bytes]) -> list[Embedding]:
+        """Embeddings that are in the cache."""
+        with _cache_errors():
+            rows = [
+                self._db.execute("SELECT vector, sentences FROM embeddings WHERE key = ?", (key,)).fetchone()
+                for key in keys
+            ]
+        vectors = [np.frombuffer(row[0], np.float32) for row in rows]
+        return [
+            Embedding(vector, np.frombuffer(row[1], np.float16).reshape(-1, len(vector)))
+            for vector, row in zip(vectors, rows, strict=True)
+        ]
+
+    def use(self, keys: Sequence[bytes], generation: int) -> set[bytes]:
+        """Which keys are in the cache; they are marked as used by this generation."""
         with self._transaction():
-            for key in keys:
-                row = self._db.execute("SELECT vector, sentences FROM embeddings WHERE key = ?", (key,)).fetchone()
-                if row:
-                    vector = np.frombuffer(row[0], np.float32)
-                    found[key] = Embedding(vector, np.frombuffer(row[1], np.float16).reshape(-1, len(vector)))
+            found = _present(self._db, keys)
             self._db.executemany(
                 "UPDATE embeddings SET generation = ? WHERE key = ?", [(generation, key) for key in found]
             )
@@ -73,22 +82,48 @@ class EmbeddingCache:
     @contextmanager
     def _transaction(self) -> Iterator[None]:
         """One transaction; database errors become a StorageError."""
-        try:
-            with self._db:
-                self._db.execute("BEGIN IMMEDIATE")
-                yield
-        except sqlite3.Error as error:
-            raise StorageError(
-                f"The embedding cache cannot be used ({error}).", "Free disk space, then run the command again."
-            ) from None
+        with _cache_errors(), self._db:
+            self._db.execute("BEGIN IMMEDIATE")
+            yield
+
+
+@contextmanager
+def _cache_errors() -> Iterator[None]:
+    try:
+        yield
+    except sqlite3.Error as error:
+        raise StorageError(
+            f"The embedding cache cannot be used ({error}).", "Free disk space, then run the command again."
+        ) from None
+
+
+def _present(db: sqlite3.Connection, keys: Sequence[bytes]) -> set[bytes]:
+    return {key for key in keys if db.execute("SELECT 1 FROM embeddings WHERE key = ?", (key,)).fetchone()}
+
+
+class CachedEmbeddings(Sequence[Embedding]):
+    """Embeddings that are read from the cache when they are needed: those of a large book do not fit into memory."""
+
+    def __init__(self, cache: EmbeddingCache, keys: Sequence[bytes]) -> None:
+        self._cache, self._keys = cache, keys
+
+    def __len__(self) -> int:
+        return len(self._keys)
+
+    @overload
+    def __getitem__(self, place: int) -> Embedding: ...
+    @overload
+    def __getitem__(self, place: slice) -> list[Embedding]: ...
+    def __getitem__(self, place: int | slice) -> Embedding | list[Embedding]:
+        return self._cache.get([self._keys[place]])[0] if isinstance(place, int) else self._cache.get(self._keys[place])
 
 
 def embed_with_cache(
     embedder: Embedder, cache: EmbeddingCache, chunks: Sequence[Chunk], generation: int, progress: Progress
-) -> tuple[list[Embedding], int]:
+) -> tuple[CachedEmbeddings, int]:
     """Embeddings of all chunks, and how many were not cached; those are made and stored in groups."""
     keys = [_key(embedder.fingerprint, chunk) for chunk in chunks]
-    cached = cache.get(keys, generation)
+    cached = cache.use(keys, generation)
     missing = {key: chunk for key, chunk in zip(keys, chunks, strict=True) if key not in cached}
     # Longest first: chunks of similar length share a group, and time estimates err on the safe side.
     pending = sorted(missing.items(), key=lambda item: -len(item[1].text))
@@ -99,10 +134,19 @@ def embed_with_cache(
             progress(stage, start + done, len(pending))
 
         made = embedder.embed_chunks([chunk for _, chunk in group], report)
-        fresh = {key: embedding for (key, _), embedding in zip(group, made, strict=True)}
-        cache.put(fresh, generation)
-        cached |= fresh
-    return [cached[key] for key in keys], len(missing)
+        cache.put({key: embedding for (key, _), embedding in zip(group, made, strict=True)}, generation)
+    return CachedEmbeddings(cache, keys), len(missing)
+
+
+def count_missing(path: Path, fingerprint: str, chunks: Sequence[Chunk]) -> int:
+    """How many embeddings an ingest would make; nothing is written."""
+    keys = {_key(fingerprint, chunk) for chunk in chunks}
+    # Without a log, nothing is being written either, and SQLite need not create one to read the file.
+    mode = "mode=ro" if path.with_name(f"{path.name}-wal").exists() else "mode=ro&immutable=1"
+    if not path.exists():
+        return len(keys)
+    with _cache_errors(), closing(sqlite3.connect(f"{path.resolve().as_uri()}?{mode}", uri=True)) as db:
+        return len(keys) - len(_present(db, list(keys)))
 
 
 def _key(fingerprint: str, chunk: Chunk) -> bytes:

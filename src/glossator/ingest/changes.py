@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection, Mapping, Sequence
+from collections import Counter, defaultdict, deque
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import PurePath
 
 from glossator.core.book.addresses import Mount
-from glossator.core.types import Document, DocumentCounts, SkippedFile
+from glossator.core.types import ChangeKind, Document, DocumentChange, DocumentCounts, SkippedFile
 from glossator.ingest.addresses import choose_mounts, place_documents
+from glossator.ingest.hashes import is_moved, text_part
 from glossator.ingest.read import SourceContents
 
 ContentHashes = Mapping[str, str]
@@ -26,10 +28,11 @@ class IndexedSource:
 
 @dataclass(frozen=True, slots=True)
 class IngestPlan:
-    """The documents to index and the mounts, by source; how the number of documents changes; what was skipped."""
+    """The documents to index and the mounts, by source; which documents change, and their counts; what was skipped."""
 
     documents: dict[str, tuple[Document, ...]]
     mounts: dict[str, Mount]
+    changes: tuple[DocumentChange, ...]
     counts: DocumentCounts
     skipped: tuple[SkippedFile, ...]
 
@@ -51,8 +54,17 @@ def plan_ingest(
     documents = _with_unique_ids(placed, kept, given)
     old = {i: h for root, source in indexed.items() if root not in kept for i, h in source.hashes.items()}
     new = {d.document_id: d.content_hash for found in documents.values() for d in found}
-    counts = _count(old, new, sum(len(source.hashes) for source in kept.values()), sum(s.files for s in skipped))
-    return IngestPlan(documents, mounts, counts, skipped)
+    changes = tuple(_changes(old, new))
+    touched = Counter(change.kind for change in changes)
+    counts = DocumentCounts(
+        touched[ChangeKind.ADDED],
+        touched[ChangeKind.CHANGED],
+        touched[ChangeKind.MOVED],
+        touched[ChangeKind.REMOVED],
+        unchanged=sum(old.get(i) == h for i, h in new.items()) + sum(len(source.hashes) for source in kept.values()),
+        skipped=sum(skip.files for skip in skipped),
+    )
+    return IngestPlan(documents, mounts, changes, counts, skipped)
 
 
 def _with_unique_ids(
@@ -77,16 +89,29 @@ def _with_unique_id(document: Document, root: str, used: set[str], before: Conte
     return replace(document, document_id=next((i for i in free if i in before), free[0]))
 
 
-def _count(old: ContentHashes, new: ContentHashes, retained: int, skipped: int) -> DocumentCounts:
-    common = old.keys() & new.keys()
-    changed = sum(old[i] != new[i] for i in common)
-    return DocumentCounts(
-        added=len(new.keys() - old.keys()),
-        changed=changed,
-        removed=len(old.keys() - new.keys()),
-        unchanged=len(common) - changed + retained,
-        skipped=skipped,
-    )
+def _changes(old: ContentHashes, new: ContentHashes) -> Iterator[DocumentChange]:
+    """What happened to each document; one whose text was at another id before has moved."""
+    gone = [i for i in old if i not in new]
+    by_text: defaultdict[str, deque[str]] = defaultdict(deque)
+    for i in gone:
+        by_text[text_part(old[i])].append(i)
+    moved_from: set[str] = set()
+    for i, whole in new.items():
+        if i in old:
+            if whole != old[i]:
+                yield _in_place(i, old[i], whole)
+        elif places := by_text.get(text_part(whole)):
+            moved_from.add(places[0])
+            yield DocumentChange(ChangeKind.MOVED, i, places.popleft())
+        else:
+            yield DocumentChange(ChangeKind.ADDED, i)
+    yield from (DocumentChange(ChangeKind.REMOVED, i) for i in gone if i not in moved_from)
+
+
+def _in_place(document_id: str, old: str, new: str) -> DocumentChange:
+    if is_moved(old, new):
+        return DocumentChange(ChangeKind.MOVED, document_id, document_id)
+    return DocumentChange(ChangeKind.CHANGED, document_id)
 
 
 def corpus_hash(hashes: Sequence[ContentHashes]) -> str:

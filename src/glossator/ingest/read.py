@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
@@ -23,6 +22,7 @@ from glossator.ingest.formats.includes import IncludeReader, expand_includes, ex
 from glossator.ingest.formats.markdown import scalar, split_front_matter, to_html
 from glossator.ingest.formats.plain_text import read_plain_text
 from glossator.ingest.formats.rst.myst import myst_to_markdown
+from glossator.ingest.hashes import content_hash
 from glossator.ingest.layouts import find_layout, plain
 from glossator.ingest.layouts.page import (
     HTML_SUFFIXES,
@@ -218,8 +218,8 @@ class _Reader:
 
 
 def _content_hash(document: Document) -> str:
-    parts = (document.url, *document.chapters, document.text, repr(document.blocks), document.html)
-    return hashlib.sha256("\x00".join((str(READER_VERSION), *parts)).encode("utf-8", "surrogatepass")).hexdigest()
+    others = (str(READER_VERSION), *document.chapters, repr(document.blocks), document.html)
+    return content_hash(document.text, document.url, others)
 
 
 def _route(page: SourcePage) -> str:

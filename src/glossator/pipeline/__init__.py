@@ -18,12 +18,12 @@ from glossator.core.book.sources import DEFAULT_OPTIONS, SourceOptions
 from glossator.core.ports import Drafter, Progress, no_progress
 from glossator.core.question import Question
 from glossator.core.receipts import AnswerWithReceipt, Replay
-from glossator.core.types import IngestReport, Passage, RetrievalResult
+from glossator.core.types import IngestReport, Passage, RetrievalResult, RollbackReport
 from glossator.evaluate.golden import GoldenOutcome, GoldenQuestion, run_golden
 from glossator.pipeline.answering import answer_without_session
 from glossator.pipeline.checking import check_draft
 from glossator.pipeline.conversations import converse
-from glossator.pipeline.indexing import build_generation, remove_and_rebuild
+from glossator.pipeline.indexing import IngestRequest, build_generation, remove_and_rebuild, roll_back
 from glossator.pipeline.reading import search_and_read
 from glossator.pipeline.receipts import replay_receipt
 from glossator.pipeline.wiring import Engine
@@ -37,6 +37,7 @@ __all__ = [
     "ingest",
     "remove_source",
     "replay",
+    "rollback",
     "search",
     "stream",
     "verify",
@@ -45,13 +46,24 @@ __all__ = [
 
 async def ingest(
     engine: Engine,
-    sources: Sequence[str],
+    sources: Sequence[str] = (),
     options: SourceOptions = DEFAULT_OPTIONS,
     only: bool = False,
     progress: Progress = no_progress,
+    *,
+    dry_run: bool = False,
 ) -> IngestReport:
-    """Index sources: unchanged text is not embedded again, and readers see the new index only when it is complete."""
-    return await asyncio.to_thread(build_generation, engine, sources, options, only, progress)
+    """Index sources: unchanged text is not embedded again, and readers see the new index only when it is complete.
+
+    Without sources, those of the index are read again. A dry run only reports what would change.
+    """
+    request = IngestRequest(sources, options, only, dry_run)
+    return await asyncio.to_thread(build_generation, engine, request, progress)
+
+
+async def rollback(engine: Engine) -> RollbackReport:
+    """Return to the generation that served before; a second rollback returns to this one."""
+    return await asyncio.to_thread(roll_back, engine)
 
 
 async def remove_source(engine: Engine, name_or_path: str, progress: Progress = no_progress) -> IngestReport:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from glossator.core.book.locations import Location, SourceKind, is_url
@@ -40,11 +42,12 @@ class LoadedSource:
 
 @dataclass(frozen=True, slots=True)
 class SourceReader:
-    """Reads sources; what must stay until the index is built is on the stack."""
+    """Reads sources; what must stay until the index is built is on the stack. A dry run changes no cache."""
 
     engine: Engine
     stack: ExitStack
     progress: Progress
+    dry_run: bool = False
 
     def read(self, location: Location, options: SourceOptions, known: SourceRecord | None) -> LoadedSource | None:
         """Read a source with the options that it had before, where no others are given.
@@ -71,6 +74,16 @@ class SourceReader:
 
     def _max_bytes(self) -> int:
         return int(self.engine.settings.max_file_mb * 1_000_000)
+
+    def _cache_folder(self, kind: str, root: str) -> Path:
+        """What was fetched from a source before; in a dry run, a copy of it."""
+        folder = source_folder(self.engine.settings.data_dir, kind, root)
+        if not self.dry_run:
+            return folder
+        copy = Path(self.stack.enter_context(TemporaryDirectory(prefix="glossator-plan-"))) / folder.name
+        if folder.exists():
+            shutil.copytree(folder, copy, symlinks=True)
+        return copy
 
     def _policy(self, options: SourceOptions) -> FetchPolicy:
         from glossator.ingest.fetch.client import FetchPolicy
@@ -99,7 +112,7 @@ class SourceReader:
         policy = self._policy(options)
         files = FileFilter(options.include or (), options.exclude or ())
         request = SiteRequest(location.root, options.base_url, policy, settings.max_pages, files)
-        cache = PageCache(source_folder(settings.data_dir, "sites", location.root))
+        cache = PageCache(self._cache_folder("sites", location.root))
         return LoadedSource(read_site(request, cache, self.progress), options, None)
 
     def _git(self, location: Location, options: SourceOptions, known: SourceRecord | None) -> LoadedSource | None:
@@ -107,7 +120,7 @@ class SourceReader:
         from glossator.ingest.git.repository import Repository
 
         settings = self.engine.settings
-        repository = Repository(source_folder(settings.data_dir, "git", location.root), settings.fetch_minutes * 60)
+        repository = Repository(self._cache_folder("git", location.root), settings.fetch_minutes * 60)
         ref, _, below = (options.ref or "").partition(":")
         with ExitStack() as stack:
             busy = IngestRunning(f"Another ingest is reading {location.root}.", "Wait until it has finished.")

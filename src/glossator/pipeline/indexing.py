@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
-from contextlib import ExitStack, suppress
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 
 from glossator.core.book.addresses import validate_base_url
 from glossator.core.book.locations import Location, locate
 from glossator.core.book.manifest import FORMAT, Manifest, SourceRecord, timestamp
-from glossator.core.book.sources import FetchCounts, SourceOptions, SourceSummary, clean_name
-from glossator.core.errors import BadInput, SourceError
+from glossator.core.book.sources import DEFAULT_OPTIONS, FetchCounts, SourceOptions, SourceSummary, clean_name
+from glossator.core.errors import BadInput, IndexCorrupted, IngestRunning, SourceError
+from glossator.core.files import file_lock
 from glossator.core.ports import GenerationContents, Progress
-from glossator.core.types import EmbeddingCounts, IngestReport, SkippedFile
-from glossator.embed.cache import CACHED_GENERATIONS, EmbeddingCache, embed_with_cache
+from glossator.core.timing import StageTimes, collect_stage_times, stage
+from glossator.core.types import EmbeddingCounts, IngestReport, RollbackReport, SkippedFile, StageSeconds
+from glossator.embed.cache import CACHED_GENERATIONS, EmbeddingCache, count_missing, embed_with_cache
 from glossator.ingest.changes import IndexedSource, IngestPlan, corpus_hash, plan_ingest
 from glossator.ingest.chunk import CHUNKER_VERSION, chunk_document
 from glossator.ingest.fetch.cache import forget_source
@@ -24,6 +26,7 @@ from glossator.pipeline.contents import LoadedSource, SourceReader
 from glossator.pipeline.examples import golden_questions
 from glossator.pipeline.sources import find_source, indexed_sources, merged_options
 from glossator.pipeline.wiring import Engine
+from glossator.store.index.generations import Generations
 
 _LOST_INDEX = SkippedFile(
     "The previous index", "it cannot be read, so it was replaced; sources that were not given now are lost."
@@ -50,36 +53,80 @@ class _Changes:
         return tuple(source for source in (self.before.sources if self.before else ()) if source.root not in roots)
 
 
-def build_generation(
-    engine: Engine, sources: Sequence[str], options: SourceOptions, only: bool, progress: Progress
-) -> IngestReport:
+@dataclass(frozen=True, slots=True)
+class IngestRequest:
+    """What to ingest: these sources, or without any all that the index has.
+
+    `only` removes all others. A dry run reads and compares, and writes nothing. `accept` is called with what was
+    skipped, before anything is written; if it raises an error, the index stays as it is.
+    """
+
+    sources: Sequence[str] = ()
+    options: SourceOptions = DEFAULT_OPTIONS
+    only: bool = False
+    dry_run: bool = False
+    accept: Callable[[Sequence[SkippedFile]], None] = lambda _skipped: None
+
+
+def build_generation(engine: Engine, request: IngestRequest, progress: Progress) -> IngestReport:
     """Index the sources; the current generation serves requests until the new one is complete."""
-    started = time.monotonic()
+    started, times = time.monotonic(), collect_stage_times()
+    known = _by_root(indexed_sources(engine))
+    sources, options = request.sources or tuple(known), request.options
     _check_options(sources, options)
     with ExitStack() as stack:
-        reader = SourceReader(engine, stack, progress)
-        known = _by_root(indexed_sources(engine))
+        reader = SourceReader(engine, stack, progress, request.dry_run)
         locations = {location.root: location for location in map(locate, sources)}
-        found = {root: reader.read(place, options, known.get(root)) for root, place in locations.items()}
-        stack.enter_context(engine.generations.ingest_lock())
-        before = engine.generations.latest_manifest()
+        with stage("read"):
+            found = {root: reader.read(place, options, known.get(root)) for root, place in locations.items()}
+        if not request.dry_run:
+            stack.enter_context(ingest_lock(engine))
+        before = _latest(engine, dry_run=request.dry_run)
         missing = [root for root, source in found.items() if source is None and not _is_usable(before, root)]
-        again = {r: reader.read_again(locations[r], merged_options(options, known.get(r))) for r in missing}
+        with stage("read"):
+            again = {r: reader.read_again(locations[r], merged_options(options, known.get(r))) for r in missing}
         read = {root: source for root, source in (found | again).items() if source is not None}
-        removed = {s.root for s in before.sources if s.root not in locations} if before and only else set()
+        removed = {s.root for s in before.sources if s.root not in locations} if before and request.only else set()
         lost = () if before or engine.generations.is_empty() else (_LOST_INDEX,)
         changes = _compare(reader, before, read, removed)
-        report = _build(engine, changes, progress)
-        _forget(engine, changes.removed)
+        request.accept(changes.plan.skipped)
+        report = _build(engine, changes, progress, dry_run=request.dry_run)
+        if not request.dry_run:
+            _forget(engine, changes.removed)
     return replace(
-        report,
-        seconds=round(time.monotonic() - started, 3),
+        _with_times(report, started, times),
         skipped=(*lost, *report.skipped),
         notes=tuple(note for source in read.values() for note in source.contents.notes),
         sources=tuple(_summary(s, read) for s in changes.sources if s.root in locations),
         other_sources=tuple(s.summary for s in changes.sources if s.root not in locations),
         fetches=sum((source.contents.fetches for source in read.values()), FetchCounts()),
     )
+
+
+@contextmanager
+def ingest_lock(engine: Engine) -> Iterator[None]:
+    """One ingest at a time for each index, and for each data directory, whose cache all indexes share."""
+    folder = engine.settings.data_dir
+    with ExitStack() as stack:
+        if not isinstance(engine.generations, Generations):  # whose own lock this is
+            busy = IngestRunning(f"Another ingest is using {folder}.", "Wait until it has finished.")
+            stack.enter_context(file_lock(folder / "ingest.lock", busy))
+        stack.enter_context(engine.generations.ingest_lock())
+        yield
+
+
+def _with_times(report: IngestReport, started: float, times: StageTimes) -> IngestReport:
+    stages = {f.name: round(times.get(f.name, 0.0), 3) for f in fields(StageSeconds)}
+    return replace(report, seconds=round(time.monotonic() - started, 3), stages=StageSeconds(**stages))
+
+
+def _latest(engine: Engine, *, dry_run: bool) -> Manifest | None:
+    """The index to compare with; a dry run does not open it, as that changes its files."""
+    if not dry_run:
+        return engine.generations.latest_manifest()
+    with suppress(IndexCorrupted):
+        return engine.generations.manifest()
+    return None
 
 
 def _is_usable(manifest: Manifest | None, root: str) -> bool:
@@ -100,10 +147,10 @@ def _forget(engine: Engine, removed: Sequence[SourceRecord]) -> None:
 
 def remove_and_rebuild(engine: Engine, name_or_path: str, progress: Progress) -> IngestReport:
     """Remove one source from the index; the others stay as they are."""
-    started = time.monotonic()
+    started, times = time.monotonic(), collect_stage_times()
     find_source(indexed_sources(engine), name_or_path)
     with ExitStack() as stack:
-        stack.enter_context(engine.generations.ingest_lock())
+        stack.enter_context(ingest_lock(engine))
         before = engine.generations.latest_manifest()
         source = find_source(before.sources if before else (), name_or_path)
         changes = _compare(SourceReader(engine, stack, progress), before, {}, {source.root})
@@ -111,15 +158,23 @@ def remove_and_rebuild(engine: Engine, name_or_path: str, progress: Progress) ->
             report = _build(engine, changes, progress)
         else:
             engine.generations.clear()
-            report = IngestReport(0, changes.plan.counts, 0, EmbeddingCounts(), 0.0, removed_sources=(source.summary,))
+            report = _report(0, changes, 0, 0)
         _forget(engine, [source])
     others = tuple(other.summary for other in changes.sources)
-    return replace(report, seconds=round(time.monotonic() - started, 3), other_sources=others)
+    return replace(_with_times(report, started, times), other_sources=others)
+
+
+def roll_back(engine: Engine) -> RollbackReport:
+    """Make the generation that served before the current one again."""
+    with ingest_lock(engine):
+        replaced = engine.generations.current() or 0
+        manifest = engine.generations.roll_back(engine.embedder.fingerprint)
+    return RollbackReport(manifest.generation, replaced, manifest.created_at, manifest.documents, manifest.chunks)
 
 
 def _check_options(sources: Sequence[str], options: SourceOptions) -> None:
     if not sources:
-        raise BadInput("No source is given.", "Name a folder, a file or a URL.")
+        raise BadInput("No source is given, and the index has none.", "Name a folder, a file or a URL.")
     if options.base_url:
         validate_base_url(options.base_url)
     if options.name and (len(sources) > 1 or not clean_name(options.name)):
@@ -180,24 +235,38 @@ def _record(root: str, source: LoadedSource, plan: IngestPlan) -> SourceRecord:
     )
 
 
-def _build(engine: Engine, changes: _Changes, progress: Progress) -> IngestReport:
+def _build(engine: Engine, changes: _Changes, progress: Progress, *, dry_run: bool = False) -> IngestReport:
     """Build the next generation, unless nothing has changed."""
     before, sources = changes.before, changes.sources
     corpus = corpus_hash([source.documents for source in sources])
     inputs = (FORMAT, engine.embedder.fingerprint, CHUNKER_VERSION, corpus)
     if before and inputs == before.inputs and _by_root(sources) == _by_root(before.sources):
-        return _report(before.generation, changes, before.chunks, 0)
+        return _report(before.generation, changes, before.chunks, 0, dry_run=dry_run)
     found = [document for documents in changes.plan.documents.values() for document in documents]
-    documents = [*engine.generations.documents_of(changes.retained), *found]
-    chunks = [chunk for document in documents for chunk in chunk_document(document, engine.embedder.count_tokens)]
+    with stage("read"):
+        documents = [*engine.generations.documents_of(changes.retained), *found]
+    with stage("chunk"):
+        chunks = [chunk for document in documents for chunk in chunk_document(document, engine.embedder.count_tokens)]
+    path = engine.settings.data_dir / "cache" / "embeddings.sqlite"
+    if dry_run:
+        made = count_missing(path, engine.embedder.fingerprint, chunks)
+        return _report(before.generation if before else 0, changes, len(chunks), made, dry_run=True)
     number = engine.generations.next_number()
-    with EmbeddingCache(engine.settings.data_dir / "cache" / "embeddings.sqlite") as cache:
-        embeddings, made = embed_with_cache(engine.embedder, cache, chunks, number, progress)
-        manifest = Manifest(number, *inputs, engine.embedder.dimension, len(chunks), timestamp(), sources)
+    with EmbeddingCache(path) as cache:
+        with stage("embed"):
+            embeddings, made = embed_with_cache(engine.embedder, cache, chunks, number, progress)
+        manifest = Manifest(number, *inputs, _dimension(engine, before), len(chunks), timestamp(), sources)
         contents = GenerationContents(documents, chunks, embeddings, _image_reader(changes.images))
-        engine.generations.build(manifest, contents)
-        cache.evict_before(number - CACHED_GENERATIONS)
+        with stage("write"):
+            engine.generations.build(manifest, contents)
+            cache.evict_before(number - CACHED_GENERATIONS)
     return _report(number, changes, len(chunks), made)
+
+
+def _dimension(engine: Engine, before: Manifest | None) -> int:
+    """The length of the vectors, which the same model had before: a model is slow to load, or to reach."""
+    is_known = before is not None and before.fingerprint == engine.embedder.fingerprint
+    return before.dimension if before and is_known else engine.embedder.dimension
 
 
 def _image_reader(images: Mapping[str, Path]) -> Callable[[str], bytes | None]:
@@ -215,7 +284,7 @@ def _by_root(sources: Sequence[SourceRecord]) -> dict[str, SourceRecord]:
     return {source.root: source for source in sources}
 
 
-def _report(generation: int, changes: _Changes, chunks: int, made: int) -> IngestReport:
+def _report(generation: int, changes: _Changes, chunks: int, made: int, *, dry_run: bool = False) -> IngestReport:
     return IngestReport(
         generation,
         changes.plan.counts,
@@ -224,4 +293,6 @@ def _report(generation: int, changes: _Changes, chunks: int, made: int) -> Inges
         0.0,
         changes.plan.skipped,
         removed_sources=tuple(source.summary for source in changes.removed),
+        changes=changes.plan.changes,
+        dry_run=dry_run,
     )

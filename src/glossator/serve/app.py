@@ -43,6 +43,7 @@ from glossator.serve.doors import openai as completions
 from glossator.serve.doors.base import DEFAULT_DOOR, door_for
 from glossator.serve.doors.service import AnswerService
 from glossator.serve.doors.streams import Streams
+from glossator.serve.jobs.routes import job_routes
 from glossator.serve.mcp.server import McpEndpoint
 from glossator.serve.middleware.errors import ErrorMiddleware, error_response
 from glossator.serve.middleware.hosts import AllowedHosts, HostMiddleware
@@ -197,6 +198,7 @@ def _routers(server: _Server) -> list[APIRouter]:
         feedback.routes(server.engine, server.metrics),
         health_routes(health),
         metrics_routes(server.metrics),
+        job_routes(server.engine),
         token_routes(server.keys),
         book_routes(server.engine, server.examples),
         assets.routes(),

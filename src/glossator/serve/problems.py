@@ -19,6 +19,7 @@ from glossator.core.errors import (
     IndexMismatch,
     IndexNotFound,
     IndexUnavailable,
+    IngestRunning,
     InvalidSessionId,
     LanguageModelUnavailable,
     QuestionError,
@@ -104,6 +105,9 @@ _PROBLEM_TYPES: dict[type[GlossatorError], _ProblemType] = {
     ),
     ReaderUnavailable: _ProblemType(503, "SERVICE_UNAVAILABLE", _TRY_LATER, 30),
     RecordsError: _ProblemType(503, "SERVICE_UNAVAILABLE", _TRY_LATER, 5),
+    IngestRunning: _ProblemType(
+        409, "INGEST_RUNNING", "Another ingest is running. Try again when it has finished.", 30
+    ),
     StorageError: _ProblemType(503, "SERVICE_UNAVAILABLE", _TRY_LATER, 30),
     GlossatorError: _ProblemType(500, INTERNAL_ERROR, _INTERNAL_MESSAGE),
 }
@@ -129,6 +133,7 @@ def problem_from(error: Exception) -> Problem:
 
 _OTHER_PROBLEMS = (
     (404, "NOT_FOUND", "no such route or model"),
+    (404, "JOB_NOT_FOUND", "no such ingest job"),
     (405, "METHOD_NOT_ALLOWED", "the route does not support this method; the `Allow` header lists those it does"),
     (408, "REQUEST_TIMEOUT", "the request body did not arrive in time"),
     (409, "STREAM_LOST", "a stream cannot be resumed (sent as an event)"),

@@ -12,6 +12,7 @@ import pytest
 
 import glossator
 from commands import quick_folder, run
+from data_dirs import contents_of
 from glossator.core.book.locations import Location, SourceKind, locate
 from glossator.core.errors import FetchRefused, SourceError, SourceUnreachable
 from glossator.facade import Book
@@ -81,6 +82,16 @@ def repo(folder: Path) -> Repo:
 def book(folder: Path) -> Iterator[Book]:
     with glossator.open(folder / "data") as opened:
         yield opened
+
+
+def test_dry_run_keeps_nothing_of_a_repository(repo: Repo, book: Book, folder: Path) -> None:
+    book.ingest(repo.url)
+    repo.commit({"tides.md": None, "drafts/bread.md": None, "ebb.md": TIDES})
+    before = contents_of(folder / "data")
+    plan = book.ingest(repo.url, dry_run=True)
+    assert (plan.documents.moved, plan.documents.removed, plan.embeddings.made) == (1, 1, 0)
+    assert contents_of(folder / "data") == before
+    assert book.ingest(repo.url).documents == plan.documents
 
 
 def ids(book: Book) -> list[str]:

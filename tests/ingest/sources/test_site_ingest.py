@@ -12,6 +12,7 @@ from starlette.testclient import TestClient
 
 import glossator
 from commands import CommandResult, quick_folder, run
+from data_dirs import contents_of
 from glossator.core.settings import Settings
 from glossator.serve.app import create_app
 from site_server import Reply, Site, running_site
@@ -80,6 +81,17 @@ def test_site_is_ingested_cited_and_kept_fresh(site: Site, command: Run) -> None
     assert changed["fetches"] == {"fetched": 1, "unchanged": 2}
     assert (changed["documents"]["changed"], changed["documents"]["unchanged"]) == (1, 2)
     assert changed["embeddings"]["made"] < changed["chunks"]
+
+
+def test_dry_run_asks_for_changes_only_and_keeps_nothing(site: Site, command: Run, data: Path) -> None:
+    url = f"{site.url}/docs/"
+    report_of(command("ingest", url, "--allow-private", "--json"))
+    site.page("/docs/tides", TIDES.replace("gravity", "attraction"), etag='"new"')
+    before = contents_of(data)
+    plan = report_of(command("ingest", url, "--dry-run", "--json"))
+    assert (plan["fetches"], plan["documents"]["changed"]) == ({"fetched": 1, "unchanged": 2}, 1)
+    assert contents_of(data) == before
+    assert report_of(command("ingest", url, "--json"))["fetches"] == {"fetched": 1, "unchanged": 2}
 
 
 def test_removed_page_stops_answering(site: Site, command: Run) -> None:

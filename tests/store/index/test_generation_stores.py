@@ -193,15 +193,58 @@ def test_one_process_ingests_at_a_time(make_store: MakeStore) -> None:
 
 def test_a_cleared_index_is_empty_and_can_be_filled_again(make_store: MakeStore) -> None:
     store = make_store("cleared")
-    ingest(store, "one")
+    first = ingest(store, "one")
     with store.ingest_lock():
         store.clear()
     assert store.is_empty()
     assert store.manifest() is None
     with pytest.raises(IndexNotFound):
         store.open(FINGERPRINT)
-    ingest(store, "two")
+    assert ingest(store, "two") > first, "a reader that has the first open would take the second for it"
     assert versions(store.open(FINGERPRINT)) == {"two"}
+
+
+def test_a_rollback_returns_to_the_generation_before_and_a_second_one_to_the_last(make_store: MakeStore) -> None:
+    store, reader = make_store("rolled"), make_store("rolled")
+    first, second = ingest(store, "one"), ingest(store, "two", pages=9)
+    for expected, version in ((first, "one"), (second, "two"), (first, "one")):
+        with store.ingest_lock():
+            assert store.roll_back(FINGERPRINT).generation == expected
+        assert store.current() == expected
+        wait_for(reader, expected)
+        assert versions(reader.open(FINGERPRINT)) == {version}
+
+
+def test_an_ingest_after_a_rollback_replaces_what_served_and_can_be_rolled_back_too(make_store: MakeStore) -> None:
+    store = make_store("replaced")
+    numbers = [ingest(store, "one"), ingest(store, "two")]
+    with store.ingest_lock():
+        store.roll_back(FINGERPRINT)
+    numbers.append(ingest(store, "three"))
+    assert numbers == sorted(set(numbers))
+    assert versions(store.open(FINGERPRINT)) == {"three"}
+    with store.ingest_lock():
+        store.roll_back(FINGERPRINT)
+    assert versions(store.open(FINGERPRINT)) == {"one"}
+
+
+def test_there_is_nothing_to_roll_back_to_before_the_second_ingest(make_store: MakeStore) -> None:
+    store = make_store("first")
+    for _ in range(2):
+        with store.ingest_lock(), pytest.raises(IndexNotFound, match="no earlier generation"):
+            store.roll_back(FINGERPRINT)
+        if store.is_empty():
+            ingest(store, "one")
+    assert versions(store.open(FINGERPRINT)) == {"one"}
+
+
+def test_a_rollback_to_an_index_of_another_model_is_refused(make_store: MakeStore) -> None:
+    store = make_store("refused")
+    ingest(store, "one")
+    second = ingest(store, "two")
+    with store.ingest_lock(), pytest.raises(IndexMismatch, match="other:4 is configured"):
+        store.roll_back("other:4")
+    assert store.current() == second
 
 
 def test_an_index_of_another_model_is_rejected(make_store: MakeStore) -> None:

@@ -120,7 +120,7 @@ def test_only_the_current_and_the_previous_generation_are_kept(book: Book, data:
         (small_book / "tides.md").write_text(f"# Tides\n\nThe range is {range_}.\n", "utf-8")
         book.ingest(small_book)
     assert generations(data) == ["000003", "000004"]
-    assert (data / "CURRENT").read_text() == "4\n"
+    assert (data / "CURRENT").read_text() == "4\n3\n"
 
 
 def test_leftovers_of_a_killed_ingest_are_removed(book: Book, data: Path, small_book: Path) -> None:

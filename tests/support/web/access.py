@@ -43,7 +43,13 @@ WRITE_REQUESTS = [
     ("POST", "/feedback"),
     ("POST", "/widget/token"),
 ]
-ADMIN_REQUESTS = [("GET", "/metrics"), ("GET", "/feedback")]
+ADMIN_REQUESTS = [
+    ("GET", "/metrics"),
+    ("GET", "/feedback"),
+    ("GET", "/admin/ingest"),
+    ("GET", "/admin/ingest/20260101-000000-00000000"),
+    ("GET", "/admin/ingest/20260101-000000-00000000/events"),
+]
 
 
 @dataclass(frozen=True)

@@ -1,8 +1,13 @@
-"""The number of CPU cores that a process may use, on every platform."""
+"""The number of CPU cores that a process may use, and its priority, on every platform."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+
+LOW_PRIORITY = 10
+"""Of a process that must not slow down others: where cores are scarce, they get nine tenths."""
 
 
 def available_cores() -> int:
@@ -13,3 +18,19 @@ def available_cores() -> int:
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
+
+
+@contextmanager
+def low_priority() -> Iterator[None]:
+    """Let other processes go first; afterwards, the priority is as it was, where the system lets us raise it."""
+    if not hasattr(os, "setpriority"):  # Windows
+        yield
+        return
+    before = os.getpriority(os.PRIO_PROCESS, 0)
+    with suppress(OSError):
+        os.setpriority(os.PRIO_PROCESS, 0, max(before, LOW_PRIORITY))
+    try:
+        yield
+    finally:
+        with suppress(OSError):
+            os.setpriority(os.PRIO_PROCESS, 0, before)

@@ -22,7 +22,7 @@ NOTEBOOK_SUFFIXES = frozenset({".ipynb"})
 PARSED_SUFFIXES = RST_SUFFIXES | ASCIIDOC_SUFFIXES | NOTEBOOK_SUFFIXES | {".epub", ".pdf"}
 """Formats that are parsed in a child process, as a file may crash the parser or keep it busy."""
 READABLE_SUFFIXES = MARKDOWN_SUFFIXES | HTML_SUFFIXES | TEXT_SUFFIXES | PARSED_SUFFIXES
-_EXCLUDED_FOLDERS = frozenset({"node_modules", "__pycache__", "venv", "target", "_static", "_sources", "_images"})
+EXCLUDED_FOLDERS = frozenset({"node_modules", "__pycache__", "venv", "target", "_static", "_sources", "_images"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +140,7 @@ def find_files(root: Path) -> FoundFiles:
     files: list[Path] = []
     skipped: list[SkippedFile] = []
     for folder, folders, names in os.walk(root):
-        folders[:] = sorted(name for name in folders if not name.startswith(".") and name not in _EXCLUDED_FOLDERS)
+        folders[:] = sorted(name for name in folders if not name.startswith(".") and name not in EXCLUDED_FOLDERS)
         links = (Path(folder, name) for name in folders if Path(folder, name).is_symlink())
         skipped += [_skipped_link(link, "links to folders are not followed.") for link in links]
         for name in sorted(names):

@@ -27,7 +27,7 @@ PUBLIC_PATHS = frozenset(
     ("/livez", "/readyz", "/health", "/ask/health", "/style.css", "/reader.js", "/widget.js", "/widget/ur.js")
 )
 """Need no key: health checks, and what a page loads before it can ask."""
-_ADMIN_PATHS = frozenset(("/metrics",))
+_ADMIN_PATHS = frozenset(("/metrics", "/admin/ingest"))
 _WRITE_PATHS = frozenset(("/feedback", TOKEN_PATH))
 
 
@@ -99,7 +99,7 @@ def _is_page(scope: AsgiScope) -> bool:
 
 
 def _required_scope(method: str, path: str) -> Scope:
-    if path in _ADMIN_PATHS or (method, path) == ("GET", "/feedback"):
+    if path in _ADMIN_PATHS or path.startswith("/admin/ingest/") or (method, path) == ("GET", "/feedback"):
         return Scope.ADMIN
     writes = method in ("DELETE", "PUT", "PATCH") or path in _WRITE_PATHS or path.endswith("/reset")
     return Scope.WRITE if writes else Scope.READ

@@ -23,6 +23,7 @@ from glossator.core.types import Document
 from glossator.store.index.documents import SqliteDocuments, write_documents
 from glossator.store.index.manifest import dump_manifest, parse_manifest, read_manifest, searchable
 from glossator.store.index.qdrant_index import QdrantEdgeIndex, QdrantEdgeWriter
+from glossator.store.index.rollback import check_intact, no_earlier_generation
 
 _BYTES_PER_CHUNK = 32_000
 _MIN_FREE_BYTES = 48_000_000
@@ -40,10 +41,14 @@ class Generations:
 
     def current(self) -> int | None:
         """The number of the current generation, or None before the first."""
+        return next(iter(self._numbers()), None)
+
+    def _numbers(self) -> list[int]:
+        """The number of the current generation, then that of the one before it, if there was one."""
         try:
-            return int((self.root / "CURRENT").read_text("ascii"))
+            return [int(line) for line in (self.root / "CURRENT").read_text("ascii").splitlines() or [""]]
         except FileNotFoundError:
-            return None
+            return []
         except (OSError, ValueError) as error:
             reason = getattr(error, "strerror", None) or "not a number"
             raise IndexCorrupted(
@@ -156,7 +161,7 @@ class Generations:
                 self._write(folder, manifest, contents)
                 if check is not no_check:
                     check(_load(folder, manifest))
-                self._publish(folder, manifest.generation)
+                self._publish(folder, manifest.generation, previous)
             except BaseException:
                 shutil.rmtree(folder, ignore_errors=True)
                 raise
@@ -188,16 +193,32 @@ class Generations:
 
         return read
 
-    def _publish(self, folder: Path, number: int) -> None:
+    def roll_back(self, fingerprint: str) -> Manifest:
+        """Make the generation that served before the current one again; it must be one that can be searched."""
+        current, *earlier = self._numbers() or [0]
+        if not earlier or not self._folder(earlier[0]).exists():
+            raise no_earlier_generation()
+        generation = self._open(earlier[0], fingerprint)
+        check_intact(generation)
+        with _write_errors(self.root):
+            self._switch(earlier[0], current)
+        return generation.manifest
+
+    def _publish(self, folder: Path, number: int, previous: int | None) -> None:
         sync_tree(folder)
         target = self._folder(number)
         shutil.rmtree(target, ignore_errors=True)
         folder.rename(target)
         sync(target.parent)
-        write_atomically(self.root / "CURRENT", f"{number}\n".encode("ascii"))
+        self._switch(number, previous)
+
+    def _switch(self, number: int, previous: int | None) -> None:
+        """One file names both generations, so that they change together."""
+        lines = [f"{each}\n" for each in (number, previous) if each is not None]
+        write_atomically(self.root / "CURRENT", "".join(lines).encode("ascii"))
 
     def _delete_old(self, current: int, previous: int | None) -> None:
-        """Delete all but the current and the previous generation, which readers may still be opening."""
+        """Delete all but the current and the previous generation, which `roll_back` returns to."""
         for folder in (self.root / "generations").iterdir():
             if folder.name.isdigit() and int(folder.name) not in (current, previous):
                 shutil.rmtree(folder, ignore_errors=True)
@@ -207,8 +228,11 @@ class Generations:
         with _write_errors(self.root):
             (self.root / "CURRENT").unlink(missing_ok=True)
             sync(self.root)
-        for folder in (self.root / "generations").iterdir():
-            shutil.rmtree(folder, ignore_errors=True)
+            last = self.next_number() - 1
+            for folder in (self.root / "generations").iterdir():
+                shutil.rmtree(folder, ignore_errors=True)
+            if last:
+                self._folder(last).mkdir(exist_ok=True)  # a number never means two generations
 
     def close(self) -> None:
         """Nothing is open: each generation holds its own files."""

@@ -13,6 +13,7 @@ from glossator.core.ports import DocumentStore, Generation
 from glossator.core.types import Document
 from glossator.store.index.current_number import CurrentNumber
 from glossator.store.index.manifest import manifest_from, searchable
+from glossator.store.index.rollback import check_intact, no_earlier_generation
 
 RETENTION_SECONDS = 600.0
 """How long a replaced generation is kept: every process notices a switch within seconds, and no answer takes longer."""
@@ -37,6 +38,14 @@ class SharedGenerations(ABC):
     @abstractmethod
     def _load(self, manifest: Manifest) -> Generation:
         """A generation, open for reading."""
+
+    @abstractmethod
+    def _previous(self) -> int | None:
+        """The number of the complete generation that was replaced last."""
+
+    @abstractmethod
+    def _switch(self, number: int) -> None:
+        """Switch all readers to a complete generation, in one step. Needs the lock."""
 
     def current(self) -> int | None:
         """The number of the current generation, or None before the first; at most a few seconds old."""
@@ -96,6 +105,16 @@ class SharedGenerations(ABC):
             raise IndexNotFound(f"Nothing has been ingested in {self.place}.", "Run `glossator ingest FOLDER` first.")
         self._current.get()
         return self._load(searchable(self._manifest(number), fingerprint))
+
+    def roll_back(self, fingerprint: str) -> Manifest:
+        """Make the generation that served before the current one again; it must be one that can be searched."""
+        number = self._previous()
+        if number is None:
+            raise no_earlier_generation()
+        manifest = searchable(self._manifest(number), fingerprint)
+        check_intact(self._load(manifest))
+        self._switch(number)
+        return manifest
 
     def _manifest(self, number: int) -> Manifest:
         text = self._read_manifest(number)

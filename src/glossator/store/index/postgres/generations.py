@@ -73,7 +73,7 @@ class PostgresGenerations(SharedGenerations):
                 f"{self.place} has {count} of {manifest.chunks} chunks.", "Run `glossator ingest` again."
             )
         check(generation)
-        self._publish(manifest)
+        self._switch(manifest.generation)
         self._delete_old()
 
     def clear(self) -> None:
@@ -154,7 +154,14 @@ class PostgresGenerations(SharedGenerations):
             return replace(attempt, generation=manifest.generation, created_at=manifest.created_at) == manifest
         return False
 
-    def _publish(self, manifest: Manifest) -> None:
+    def _previous(self) -> int | None:
+        statement = self._statement(
+            "SELECT number FROM {schema}.generations WHERE replaced_at IS NOT NULL ORDER BY replaced_at DESC LIMIT 1"
+        )
+        row = self._connections.read(lambda connection: connection.execute(statement).fetchone())
+        return int(row[0]) if row else None
+
+    def _switch(self, number: int) -> None:
         """Switch all readers to a generation, on the connection that holds the lock: without the lock, it fails."""
         connection = self._locked()
         with self._connections.translated_errors(), connection.transaction():
@@ -165,23 +172,25 @@ class PostgresGenerations(SharedGenerations):
                 )
             )
             connection.execute(
-                self._statement("UPDATE {schema}.generations SET is_complete = true WHERE number = %s"),
-                (manifest.generation,),
+                self._statement(
+                    "UPDATE {schema}.generations SET is_complete = true, replaced_at = NULL WHERE number = %s"
+                ),
+                (number,),
             )
-            connection.execute(self._statement("UPDATE {schema}.head SET current = %s"), (manifest.generation,))
+            connection.execute(self._statement("UPDATE {schema}.head SET current = %s"), (number,))
         self._current.refresh()
 
     def _delete_old(self) -> None:
         """Delete generations that no reader can be using any more; the previous one is kept."""
         connection = self._locked()
+        previous = self._previous()
         old = self._statement(
             "SELECT number FROM {schema}.generations WHERE replaced_at < now() - make_interval(secs => %s)"
-            " AND number < (SELECT max(number) FROM {schema}.generations WHERE is_complete"
-            " AND number < (SELECT current FROM {schema}.head))"
         )
         with self._connections.translated_errors():
             for (number,) in connection.execute(old, (RETENTION_SECONDS,)).fetchall():
-                self._drop(connection, number)
+                if number != previous:
+                    self._drop(connection, number)
 
     def _drop(self, connection: Connection, number: int) -> None:
         """Drop the tables of a generation, unless readers hold them too long."""

@@ -89,8 +89,9 @@ class QdrantGenerations(SharedGenerations):
                 f"{self.place} has {count} of {manifest.chunks} chunks.", "Run `glossator ingest` again."
             )
         check(generation)
-        self._publish(manifest)
-        self._delete_old(manifest.generation)
+        self._switch(manifest.generation)
+        self._update({"last": manifest.generation, "building": 0, "building_manifest": ""})
+        self._delete_old()
 
     def clear(self) -> None:
         """Delete the index: nothing is left to search."""
@@ -148,10 +149,10 @@ class QdrantGenerations(SharedGenerations):
             return replace(attempt, generation=manifest.generation, created_at=manifest.created_at) == manifest
         return False
 
-    def _publish(self, manifest: Manifest) -> None:
+    def _switch(self, number: int) -> None:
         """Switch all readers to a generation: an alias is replaced in one step."""
         self._check_lock()
-        previous, number = self._current.refresh(), manifest.generation
+        previous = self._current.refresh()
         if previous is not None:
             replaced = models.PointStruct(id=point_id("replaced"), vector={}, payload={"at": time.time()})
             name = self._collections(previous).documents
@@ -164,18 +165,26 @@ class QdrantGenerations(SharedGenerations):
         if previous is not None:
             changes.insert(0, self._delete_alias())
         self._server.write(lambda client: client.update_collection_aliases(changes))
-        self._update({"last": number, "building": 0, "building_manifest": ""})
         self._current.refresh()
 
     def _delete_alias(self) -> models.DeleteAliasOperation:
         return models.DeleteAliasOperation(delete_alias=models.DeleteAlias(alias_name=self._name))
 
-    def _delete_old(self, current: int) -> None:
+    def _delete_old(self) -> None:
         """Delete generations that no reader can be using any more; the previous one is kept."""
-        older = sorted(number for number in self._numbers() if number < current)
-        for number in older[:-1]:
-            if self._replaced_at(number) < time.time() - RETENTION_SECONDS:
+        replaced = self._replaced()
+        for number in sorted(replaced, key=replaced.__getitem__)[:-1]:
+            if replaced[number] < time.time() - RETENTION_SECONDS:
                 self._drop(number)
+
+    def _previous(self) -> int | None:
+        replaced = {number: at for number, at in self._replaced().items() if at}
+        return max(replaced, key=replaced.__getitem__, default=None)
+
+    def _replaced(self) -> dict[int, float]:
+        """When each generation but the current one was replaced; 0 if it never served."""
+        current = self._current.refresh()
+        return {number: self._replaced_at(number) for number in self._numbers() if number != current}
 
     def _replaced_at(self, number: int) -> float:
         name = self._collections(number).documents

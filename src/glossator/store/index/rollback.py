@@ -1,0 +1,18 @@
+"""What every store of generations checks before it returns to an earlier one."""
+
+from __future__ import annotations
+
+from glossator.core.errors import IndexCorrupted, IndexNotFound
+from glossator.core.ports import Generation
+
+
+def no_earlier_generation() -> IndexNotFound:
+    """The error where only one generation was ever built, or the other was deleted."""
+    return IndexNotFound("There is no earlier generation to return to.", "The one before the last ingest is kept.")
+
+
+def check_intact(generation: Generation) -> None:
+    """Refuse a generation that has lost chunks."""
+    if generation.index.count() != generation.manifest.chunks:
+        number = generation.manifest.generation
+        raise IndexCorrupted(f"Generation {number} is incomplete; the current one stays.", "Run `glossator ingest`.")
