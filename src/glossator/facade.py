@@ -16,6 +16,7 @@ from anyio.from_thread import BlockingPortal, start_blocking_portal
 
 from glossator import pipeline
 from glossator.core.answers import Answer, CheckedDraft, Verdict
+from glossator.core.book.names import validate_book_name
 from glossator.core.book.sources import SourceOptions, SourceSummary, parse_layout
 from glossator.core.conversations import Exchange, Rating, session_key
 from glossator.core.errors import BadInput, QuestionError
@@ -179,9 +180,9 @@ class Book:
         self.close()
 
 
-def open_book(data_dir: str | Path | None = None) -> Book:
-    """Open the book in a data directory, which may be empty."""
-    return Book(wire(load_settings(data_dir=data_dir)))
+def open_book(data_dir: str | Path | None = None, book: str | None = None) -> Book:
+    """Open the book in a data directory, which may be empty; `book` names one of several."""
+    return Book(wire(load_settings(data_dir=data_dir, book=None if book is None else validate_book_name(book))))
 
 
 def verify(claim: str, passages: str | Passage | Sequence[str | Passage]) -> Verdict:

@@ -21,14 +21,21 @@ from typing import Any
 import click
 
 from glossator import __version__
-from glossator.cli.common import Command, build_engine, common_options, print_json, run
+from glossator.cli.common import (
+    Command,
+    book_options,
+    build_engine,
+    command_settings,
+    common_options,
+    print_json,
+    run,
+)
 from glossator.cli.index import index
 from glossator.cli.keys import keys
 from glossator.cli.records import db, feedback, sessions
 from glossator.cli.sources import sources
 from glossator.core.book.sources import Layout, SourceOptions, patterns
 from glossator.core.errors import GlossatorError, QuestionError
-from glossator.core.settings import load_settings
 from glossator.core.text.characters import dump_json
 from glossator.core.types import Filters
 
@@ -273,7 +280,7 @@ def doctor(live: bool, data_dir: Path | None, as_json: bool) -> None:
     from glossator.cli import terminal
     from glossator.cli.doctor import diagnose
 
-    findings = diagnose(load_settings(data_dir=data_dir), live=live)
+    findings = diagnose(command_settings(data_dir), live=live)
     print_json([asdict(f) for f in findings]) if as_json else terminal.show_findings(findings)
     if not all(f.good for f in findings):
         raise SystemExit(4)
@@ -285,16 +292,14 @@ def doctor(live: bool, data_dir: Path | None, as_json: bool) -> None:
 @click.option("--workers", default=1, show_default=True, type=click.IntRange(1, 64), help="Number of server processes.")
 @common_options
 def serve(host: str | None, port: int | None, workers: int, data_dir: Path | None, as_json: bool) -> None:
-    """Serve the book over HTTP."""
+    """Serve the book over HTTP, and the other books of the data directory below /books."""
     from glossator.serve.run import run_server
 
-    run_server(load_settings(data_dir=data_dir, host=host, port=port), workers, quiet=as_json)
+    run_server(command_settings(data_dir, host=host, port=port), workers, quiet=as_json)
 
 
 @cli.command()
-@click.option(
-    "--data-dir", type=click.Path(path_type=Path), help="Folder of the index (GLOSSATOR_DATA_DIR; .glossator)."
-)
+@book_options
 def mcp(data_dir: Path | None) -> None:
     """Serve the book as tools over the Model Context Protocol, on standard input and output."""
     from glossator.serve.mcp.server import serve_stdio

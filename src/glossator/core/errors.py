@@ -9,6 +9,7 @@ GlossatorError
 │   ├── ReceiptNotFound           no answer has this receipt id
 │   ├── InvalidSessionId          a malformed session id
 │   ├── SessionNotFound           this user has no conversation with this id
+│   ├── BookNotFound              no book has this name
 │   ├── IdempotencyKeyReused      the idempotency key belongs to a different request
 │   └── SettingsError             a setting has an invalid value
 ├── IndexUnavailable              the index cannot be searched
@@ -82,6 +83,10 @@ class InvalidSessionId(BadInput):
 
 class SessionNotFound(BadInput):
     """This user has no conversation with this id."""
+
+
+class BookNotFound(BadInput):
+    """No book has this name."""
 
 
 class IdempotencyKeyReused(BadInput):

@@ -253,6 +253,9 @@ class GenerationStore(Protocol):
     def is_empty(self) -> bool:
         """Whether nothing has been ingested."""
 
+    def books(self) -> list[str]:
+        """The names of the books whose indexes are beside this one, which is that of the book without a name."""
+
     def fingerprint(self) -> str:
         """That of the embedding model that made the current generation; empty if there is none to read."""
 

@@ -99,7 +99,7 @@ class SourceReader:
         policy = self._policy(options)
         files = FileFilter(options.include or (), options.exclude or ())
         request = SiteRequest(location.root, options.base_url, policy, settings.max_pages, files)
-        cache = PageCache(source_folder(settings.data_dir, "sites", location.root))
+        cache = PageCache(source_folder(settings.book_dir, "sites", location.root))
         return LoadedSource(read_site(request, cache, self.progress), options, None)
 
     def _git(self, location: Location, options: SourceOptions, known: SourceRecord | None) -> LoadedSource | None:
@@ -107,7 +107,7 @@ class SourceReader:
         from glossator.ingest.git.repository import Repository
 
         settings = self.engine.settings
-        repository = Repository(source_folder(settings.data_dir, "git", location.root), settings.fetch_minutes * 60)
+        repository = Repository(source_folder(settings.book_dir, "git", location.root), settings.fetch_minutes * 60)
         ref, _, below = (options.ref or "").partition(":")
         with ExitStack() as stack:
             busy = IngestRunning(f"Another ingest is reading {location.root}.", "Wait until it has finished.")

@@ -9,7 +9,7 @@ from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from glossator.core.book.addresses import validate_base_url
+from glossator.core.book.addresses import BOOK_PATH, validate_base_url
 from glossator.core.book.locations import Location, locate
 from glossator.core.book.manifest import FORMAT, Manifest, SourceRecord, timestamp
 from glossator.core.book.sources import FetchCounts, SourceOptions, SourceSummary, clean_name
@@ -95,7 +95,7 @@ def _summary(source: SourceRecord, read: Mapping[str, LoadedSource]) -> SourceSu
 
 def _forget(engine: Engine, removed: Sequence[SourceRecord]) -> None:
     for source in removed:
-        forget_source(engine.settings.data_dir, source.root)
+        forget_source(engine.settings.book_dir, source.root)
 
 
 def remove_and_rebuild(engine: Engine, name_or_path: str, progress: Progress) -> IngestReport:
@@ -142,6 +142,7 @@ def _compare(
         {s.root: IndexedSource(s.documents, mounts.get(s.root)) for s in records},
         reader.engine.generations.urls_of(retained),
         removed,
+        reader.engine.settings.book_prefix + BOOK_PATH,
     )
     images = {name: path for source in read.values() for name, path in source.contents.images.items()}
     records_read = tuple(_record(root, source, plan) for root, source in read.items())
@@ -191,7 +192,7 @@ def _build(engine: Engine, changes: _Changes, progress: Progress) -> IngestRepor
     documents = [*engine.generations.documents_of(changes.retained), *found]
     chunks = [chunk for document in documents for chunk in chunk_document(document, engine.embedder.count_tokens)]
     number = engine.generations.next_number()
-    with EmbeddingCache(engine.settings.data_dir / "cache" / "embeddings.sqlite") as cache:
+    with EmbeddingCache(engine.settings.book_dir / "cache" / "embeddings.sqlite") as cache:
         embeddings, made = embed_with_cache(engine.embedder, cache, chunks, number, progress)
         manifest = Manifest(number, *inputs, engine.embedder.dimension, len(chunks), timestamp(), sources)
         contents = GenerationContents(documents, chunks, embeddings, _image_reader(changes.images))

@@ -117,13 +117,14 @@ def routes(engine: Engine) -> APIRouter:
         """The table of contents with URLs, in Markdown, for language models."""
         generation = await asyncio.to_thread(engine.generation)
         entries = await asyncio.to_thread(generation.documents.contents)
-        return _Markdown(_as_markdown(generation.manifest.name, entries))
+        return _Markdown(_as_markdown(generation.manifest.name, entries, engine.settings.book_prefix))
 
     return router
 
 
-def _as_markdown(name: str, entries: list[ContentsEntry]) -> str:
-    lines = [f"# {_escape(name)}", "", "> Ask it at POST /ask, search it at GET /search?q=…, or over MCP at /mcp.", ""]
+def _as_markdown(name: str, entries: list[ContentsEntry], prefix: str) -> str:
+    doors = f"> Ask it at POST {prefix}/ask, search it at GET {prefix}/search?q=…, or over MCP at {prefix}/mcp."
+    lines = [f"# {_escape(name)}", "", doors, ""]
     chapter: tuple[str, ...] | None = None
     for entry in entries:
         if entry.chapters[:-1] != chapter:

@@ -26,6 +26,8 @@ class ServedBook:
     name: str
     contents: Sequence[ContentsEntry]
     mounts: Sequence[Mount]
+    prefix: str = ""
+    """What the paths of this book begin with, if the server has several."""
 
     def path_of(self, url: str) -> str:
         """Where this server shows a page of the book."""
@@ -41,18 +43,18 @@ class ServedBook:
         )
 
 
-def served_book(generation: Generation) -> ServedBook:
+def served_book(generation: Generation, prefix: str = "") -> ServedBook:
     """The book of a generation."""
     manifest = generation.manifest
     entries = generation.documents.contents()
     contents = [replace(entry, url=local_path(entry.url, manifest.mounts)) for entry in entries]
-    return ServedBook(manifest.name, contents, manifest.mounts)
+    return ServedBook(manifest.name, contents, manifest.mounts, prefix)
 
 
 def page_at(generation: Generation, book: ServedBook, path: str) -> Document | None:
-    """The page at a path of this server: its own below /book, or the one that it has where it is published."""
+    """The page at a path of its book: its own below /book, or the one that it has where it is published."""
     by_path = {_normalized(entry.url): entry.document_id for entry in reversed(book.contents)}
-    found = by_path.get(_normalized(path) or _normalized(BOOK_PATH))
+    found = by_path.get(_normalized(f"{book.prefix}/{_normalized(path) or BOOK_PATH}"))
     if found is None:
         published = generation.documents.contents()
         found = next((e.document_id for e in published if _normalized(e.url) == _normalized(path)), None)
