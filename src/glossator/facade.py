@@ -86,6 +86,7 @@ class Book:
         include: Sequence[str] | None = None,
         exclude: Sequence[str] | None = None,
         allow_private: bool | None = None,
+        versions: Sequence[str] | None = None,
     ) -> IngestReport:
         """Index folders, files, live sites or git repositories.
 
@@ -95,7 +96,8 @@ class Book:
         chosen = parse_layout(layout) if layout else None
         folder = str(snippets) if snippets else None
         globs = (None if include is None else tuple(include), None if exclude is None else tuple(exclude))
-        options = SourceOptions(base_url, chosen, name, folder, ref, *globs, allow_private)
+        named = None if versions is None else tuple(versions)
+        options = SourceOptions(base_url, chosen, name, folder, ref, *globs, allow_private, named)
         return self._run(pipeline.ingest(self.engine, paths, options, only, progress))
 
     @property

@@ -41,6 +41,7 @@ from glossator.core.types import Filters
 
 
 def _filters(command: Command) -> Command:
+    command = click.option("--version", help="Version of the book to use; by default, the current one.")(command)
     command = click.option("--url-prefix", help="Only pages whose URL or path starts with this.")(command)
     command = click.option("--section", help="Only this section (exact heading).")(command)
     return click.option("--chapter", help="Only this chapter (exact title).")(command)
@@ -70,6 +71,9 @@ def cli() -> None:
     default=None,
     help="Whether a site or repository may be at an address that is not on the public internet.",
 )
+@click.option(
+    "--versions", multiple=True, metavar="NAME", help="Versions of the book, the current one first; repeatable."
+)
 @click.option("--only", is_flag=True, help="Remove all sources that are not given here.")
 @common_options
 def ingest(
@@ -82,6 +86,7 @@ def ingest(
     include: tuple[str, ...],
     exclude: tuple[str, ...],
     allow_private: bool | None,
+    versions: tuple[str, ...],
     only: bool,
     data_dir: Path | None,
     as_json: bool,
@@ -107,6 +112,7 @@ def ingest(
         patterns(include),
         patterns(exclude),
         allow_private,
+        patterns(versions),
     )
     with terminal.progress(enabled=not as_json) as progress:
         report = run(engine, pipeline.ingest(engine, sources, options, only, progress))
@@ -309,7 +315,7 @@ def mcp(data_dir: Path | None) -> None:
 
 
 def _to_filters(filters: dict[str, str | None]) -> Filters:
-    return Filters(filters["url_prefix"], filters["section"], filters["chapter"])
+    return Filters(filters["url_prefix"], filters["section"], filters["chapter"], filters["version"])
 
 
 def _read_selection(name: str | None) -> str | None:

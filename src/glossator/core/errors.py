@@ -6,6 +6,7 @@ GlossatorError
 │   │   ├── FetchRefused          a URL that must not, or cannot usefully, be fetched
 │   │   └── SourceUnreachable     a site or repository does not respond
 │   ├── QuestionError             an empty, oversized or malformed question or selection
+│   │   └── UnknownVersion        the book has no version with this name
 │   ├── ReceiptNotFound           no answer has this receipt id
 │   ├── InvalidSessionId          a malformed session id
 │   ├── SessionNotFound           this user has no conversation with this id
@@ -71,6 +72,10 @@ class SourceUnreachable(SourceError):
 
 class QuestionError(BadInput):
     """A question or selection is empty, too long or malformed."""
+
+
+class UnknownVersion(QuestionError):
+    """The book has no version with this name."""
 
 
 class ReceiptNotFound(BadInput):

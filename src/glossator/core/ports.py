@@ -200,6 +200,11 @@ class Generation:
     index: VectorIndex
     documents: DocumentStore
 
+    def contents(self, version: str | None = None) -> list[ContentsEntry]:
+        """The table of contents of one version: the one that is named, or the current one."""
+        label, entries = self.manifest.searched_version(version), self.documents.contents()
+        return [entry for entry in entries if label is None or label in self.manifest.version_labels(entry.url)]
+
     def page_text(self, document_id: str) -> str:
         """A document's whole text."""
         return self.documents.text(document_id)

@@ -88,7 +88,8 @@ class SourceReader:
 
     def _contents(self, folder: str, options: SourceOptions, files: FileFilter) -> SourceContents:
         layout = options.layout or Layout.AUTO
-        return read_source(folder, options.base_url, self._max_bytes(), layout, options.snippets, files)
+        versions = options.versions or ()
+        return read_source(folder, options.base_url, self._max_bytes(), layout, options.snippets, files, versions)
 
     def _site(self, location: Location, options: SourceOptions, _known: SourceRecord | None) -> LoadedSource:
         from glossator.ingest.site.read import SiteRequest, read_site
@@ -98,7 +99,9 @@ class SourceReader:
         settings = self.engine.settings
         policy = self._policy(options)
         files = FileFilter(options.include or (), options.exclude or ())
-        request = SiteRequest(location.root, options.base_url, policy, settings.max_pages, files)
+        request = SiteRequest(
+            location.root, options.base_url, policy, settings.max_pages, files, options.versions or ()
+        )
         cache = PageCache(source_folder(settings.book_dir, "sites", location.root))
         return LoadedSource(read_site(request, cache, self.progress), options, None)
 

@@ -178,6 +178,8 @@ def _record(root: str, source: LoadedSource, plan: IngestPlan) -> SourceRecord:
         options.exclude,
         options.allow_private,
         source.revision,
+        contents.versions,
+        options.versions,
     )
 
 
@@ -195,6 +197,8 @@ def _build(engine: Engine, changes: _Changes, progress: Progress) -> IngestRepor
     with EmbeddingCache(engine.settings.book_dir / "cache" / "embeddings.sqlite") as cache:
         embeddings, made = embed_with_cache(engine.embedder, cache, chunks, number, progress)
         manifest = Manifest(number, *inputs, engine.embedder.dimension, len(chunks), timestamp(), sources)
+        if manifest.versions:
+            chunks = [replace(chunk, versions=manifest.version_labels(chunk.url)) for chunk in chunks]
         contents = GenerationContents(documents, chunks, embeddings, _image_reader(changes.images))
         engine.generations.build(manifest, contents)
         cache.evict_before(number - CACHED_GENERATIONS)

@@ -49,7 +49,7 @@ from glossator.serve.ops.routes import health_routes, metrics_routes
 from glossator.serve.ops.tracing import RequestTracer, no_tracing, start_tracing, tracing_enabled
 from glossator.serve.site import assets, reference
 from glossator.serve.site.assets import image_response
-from glossator.serve.site.book import ServedBook, book_routes, page_at, served_book
+from glossator.serve.site.book import ServedBook, book_routes, page_at
 from glossator.serve.site.pages import HomePage, ask_page, book_page, missing_page
 
 ANSWER_DOORS = (chat, agent, grounded, ask, query, completions)
@@ -274,6 +274,4 @@ def _is_unknown_api_path(api_routes: list[APIRoute], request: Request) -> bool:
 
 def _at_path(engine: Engine, path: str) -> tuple[ServedBook, Document | None]:
     """The book, and its page at a path."""
-    generation = engine.generation()
-    book = served_book(generation, engine.settings.book_prefix)
-    return book, page_at(generation, book, path)
+    return page_at(engine.generation(), engine.settings.book_prefix, path)

@@ -147,6 +147,7 @@ class BookEntry(BaseModel):
     documents: int = Field(description="Number of pages")
     chunks: int = Field(description="Number of passages in the index")
     generation: int = Field(description="Generation of the index; increases with each ingest that changes it")
+    versions: list[str] = Field(description="Versions of the book, the current one first; empty if it has none")
     updated: str = Field(description="Time of the last ingest that changed it")
 
 
@@ -179,5 +180,6 @@ def _entry(name: str, manifest: Manifest, books: Books) -> BookEntry:
         documents=manifest.documents,
         chunks=manifest.chunks,
         generation=manifest.generation,
+        versions=[version.name for version in manifest.versions],
         updated=manifest.created_at,
     )

@@ -138,7 +138,7 @@ class _GenerationCollector(Collector):
                 current = engine.generations.current() or 0
             except IndexUnavailable:
                 current = 0
-            family.add_metric((engine.settings.book,), current)
+            family.add_metric((engine.settings.book,) if engine.settings.book else (), current)
         yield family
 
 

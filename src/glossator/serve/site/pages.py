@@ -126,7 +126,8 @@ def _chat(book: ServedBook) -> str:
     mounts = sorted((m for m in book.mounts if m.base_url), key=lambda mount: -len(mount.base_url))
     paths = json.dumps([(f"{mount.base_url}/", mount.path) for mount in mounts])
     scripts = "".join(f'<script type="module" src="{book.prefix}/{name}.js"></script>' for name in ("widget", "reader"))
-    return f'<glossator-chat local="{escape(paths)}" book="{escape(book.name)}"></glossator-chat>{scripts}'
+    version = f' version="{escape(book.version)}"' if book.version else ""
+    return f'<glossator-chat local="{escape(paths)}" book="{escape(book.name)}"{version}></glossator-chat>{scripts}'
 
 
 def _examples(questions: Sequence[str], prefix: str) -> str:

@@ -11,7 +11,7 @@ from qdrant_client import QdrantClient, models
 from glossator.store.index.qdrant.server import QdrantServer
 
 DENSE, WORDS, SENTENCES = "dense", "words", "sentences"
-FILTER_FIELDS = ("url", "sections", "chapters")
+FILTER_FIELDS = ("url", "sections", "chapters", "versions")
 
 
 @dataclass(frozen=True, slots=True)
