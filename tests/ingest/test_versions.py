@@ -10,8 +10,12 @@ import pytest
 from glossator.core.book.sources import Layout
 from glossator.core.book.versions import BookVersion, version_at
 from glossator.core.errors import SourceError
+from glossator.ingest.fetch.cache import PageCache
+from glossator.ingest.fetch.client import FetchPolicy
 from glossator.ingest.read import SourceContents, read_source
+from glossator.ingest.site.read import SiteRequest, read_site
 from glossator.ingest.versions import find_versions
+from site_server import running_site
 
 MAX_BYTES = 1_000_000
 CONFIG = "module.exports = {title: 'Lamps', url: 'https://lamps.example', baseUrl: '/', presets: [[{docs: {%s}}]]};"
@@ -160,3 +164,20 @@ def test_chosen_version_is_the_current_one_and_must_exist() -> None:
 )
 def test_numbered_chapters_and_single_folders_are_no_versions(routes: list[str]) -> None:
     assert find_versions(routes) == ()
+
+
+def test_live_site_keeps_the_pages_of_old_versions(tmp_path: Path) -> None:
+    """Although their canonical URLs are those of the stable version, and their text may be the same."""
+    with running_site() as site:
+        links = "".join(f'<a href="{v}/lamp.html">{v}</a><a href="{v}/oil.html">{v}</a>' for v in ("stable", "1.2"))
+        site.page("/en/", f"<html><body><main><h1>Lamps</h1><p>All versions: {links}</p></main></body></html>")
+        for version in ("stable", "1.2"):
+            for name, text in (("lamp", "The lamp is bright."), ("oil", f"The oil of {version} is clear.")):
+                head = f'<head><link rel="canonical" href="{site.url}/en/stable/{name}.html"></head>'
+                site.page(f"/en/{version}/{name}.html", page(text).replace("<body>", f"{head}<body>"))
+        policy = FetchPolicy(allow_private=True)
+        contents = read_site(SiteRequest(f"{site.url}/en/", None, policy, 100), PageCache(tmp_path / "cache"))
+        assert [version.name for version in contents.versions] == ["stable", "1.2"]
+        assert len(contents.documents) == 5
+        chosen = SiteRequest(f"{site.url}/en/", None, policy, 100, versions=("1.2",))
+        assert read_site(chosen, PageCache(tmp_path / "cache")).versions[0].name == "1.2"

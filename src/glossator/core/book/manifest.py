@@ -59,6 +59,7 @@ class SourceRecord:
             self.mount.base_url or self.base_url or self.mount.path,
             len(self.documents),
             is_url(self.root) or os.path.exists(self.root),  # noqa: PTH110 - false also where nothing may be looked up
+            versions=tuple(dict.fromkeys(version.name for version in self.versions)),
         )
 
 

@@ -64,6 +64,7 @@ class SourceSummary:
     """A source of the index, as reports and lists show it.
 
     `address` is where citations lead: a base URL, or a path of this server. `exists` tells whether its folder is there.
+    `versions` are those of a source that has several, the current one first.
     """
 
     name: str
@@ -73,6 +74,7 @@ class SourceSummary:
     documents: int
     exists: bool = True
     reason: str = ""
+    versions: tuple[str, ...] = ()
 
 
 def parse_layout(name: str) -> Layout:
