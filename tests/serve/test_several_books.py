@@ -230,4 +230,30 @@ async def test_named_book_can_be_the_default_one(data: Path) -> None:
             assert OILS["north"] in found["answer"]
             assert (await client.get(f"{prefix}/book/lamp")).status_code == 200
         defaults = [(b["name"], b["default"]) for b in (await client.get("/books")).json()["books"]]
-        assert defaults == [("", False), ("north", True), ("south", False)]
+        assert defaults == [("north", True), ("south", False)]
+
+
+async def test_books_can_be_read_in_public_but_asked_only_with_a_token_of_their_own(data: Path) -> None:
+    with quick_folder() as folder:
+        own = copy_data(data, folder / "data")
+        KeyStore(own / KEYS_FILE).create("site", ["write"])
+        async with connect(create_app(load_settings(data_dir=own, public_reading=True))) as client:
+            origin = {"Origin": "http://127.0.0.1"}
+            for path in ("/books", "/books/north/", "/books/north/book/lamp", "/books/north/llms.txt"):
+                assert (await client.get(path)).status_code == 200
+            assert (await client.get("/books/north/search?q=lamp")).status_code == 401
+            granted = await client.post("/books/north/widget/token", json={"origin": origin["Origin"]}, headers=origin)
+            token = {"Authorization": f"Bearer {granted.json()['token']}"} | origin
+            assert (await client.get("/books/north/search?q=lamp", headers=token)).status_code == 200
+            assert (await client.get("/books/south/search?q=lamp", headers=token)).status_code == 401
+
+
+async def test_broken_book_is_not_listed_and_others_still_are(data: Path) -> None:
+    with quick_folder() as folder:
+        own = copy_data(data, folder / "data")
+        (own / "books" / "north" / "CURRENT").write_text("not a number", "utf-8")
+        async with connect(create_app(load_settings(data_dir=own))) as client:
+            names = [book["name"] for book in (await client.get("/books")).json()["books"]]
+            assert names == ["", "south"]
+            assert (await client.get("/books/north/search?q=lamp")).status_code == 503
+            assert (await client.get("/books/south/search?q=lamp")).status_code == 200

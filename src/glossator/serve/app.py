@@ -29,14 +29,14 @@ from glossator.pipeline.wiring import Engine, wire
 from glossator.serve.auth.access import AuthMiddleware, token_routes
 from glossator.serve.auth.keys import KEYS_FILE, KeyStore
 from glossator.serve.auth.origins import cors_origins
-from glossator.serve.books import BookRoute, Books, OpenBook, list_routes
+from glossator.serve.books import Books, OpenBook, list_routes
 from glossator.serve.doors import agent, ask, chat, feedback, grounded, query, search
 from glossator.serve.doors import openai as completions
 from glossator.serve.doors.base import DEFAULT_DOOR, door_for
 from glossator.serve.doors.service import AnswerService
 from glossator.serve.doors.streams import Streams
 from glossator.serve.mcp.server import McpEndpoint
-from glossator.serve.middleware.books import BookMiddleware
+from glossator.serve.middleware.books import BookMiddleware, BookRoute
 from glossator.serve.middleware.errors import ErrorMiddleware, error_response
 from glossator.serve.middleware.hosts import AllowedHosts, HostMiddleware
 from glossator.serve.middleware.limits import BODY_TIMEOUT_SECONDS, MAX_HEADER_BYTES, LimitsMiddleware
@@ -100,9 +100,7 @@ def create_app(
     default = _open_book(server, engine, streams or Streams())
     books = Books(default, lambda other: _open_book(server, other, Streams(default.streams.limits)))
     routers = [list_routes(books), metrics_routes(server.metrics), reference.routes()]
-    api_routes = [
-        route for router in (*routers, default.router) for route in router.routes if isinstance(route, APIRoute)
-    ]
+    api_routes = [*_api_routes(routers), *default.api_routes]
     app = FastAPI(
         title="Glossator",
         version=__version__,
@@ -112,7 +110,7 @@ def create_app(
         middleware=_middleware(server),
         exception_handlers=_exception_handlers(settings, api_routes),
     )
-    app.router.routes.append(BookRoute(books))
+    app.router.routes.append(BookRoute(settings.book, books.router_of))
     for router in routers:
         app.include_router(router)
     app.router.routes.extend(default.router.routes)
@@ -174,13 +172,17 @@ def _open_book(server: _Server, engine: Engine, streams: Streams) -> OpenBook:
     server.metrics.watch(engine)
     service = AnswerService(engine, streams, server.metrics)
     mcp, examples = McpEndpoint(engine, server.hosts, server.cors_origins), ExampleQuestions(engine)
-    router = APIRouter()
-    for each in _routers(server, service, examples):
+    routers, router = _routers(server, service, examples), APIRouter()
+    for each in routers:
         router.include_router(each)
-    api_routes = [route for route in router.routes if isinstance(route, APIRoute)]
+    api_routes = _api_routes(routers)
     router.routes.extend(mcp.routes())
     _add_pages(router, engine, examples, api_routes)
-    return OpenBook(engine, streams, service, mcp, examples, router)
+    return OpenBook(engine, streams, service, mcp, examples, router, api_routes)
+
+
+def _api_routes(routers: list[APIRouter]) -> list[APIRoute]:
+    return [route for router in routers for route in router.routes if isinstance(route, APIRoute)]
 
 
 def _routers(server: _Server, service: AnswerService, examples: ExampleQuestions) -> list[APIRouter]:

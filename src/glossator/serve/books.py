@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 
 from fastapi import APIRouter
+from fastapi.routing import APIRoute
 from pydantic import BaseModel, Field
-from starlette.routing import BaseRoute, Match
-from starlette.types import Receive, Scope, Send
 
 from glossator.core.book.manifest import Manifest
 from glossator.core.book.names import is_book_name
-from glossator.core.errors import BookNotFound
+from glossator.core.errors import BookNotFound, IndexCorrupted
 from glossator.pipeline.conversations import (
     CLEAN_UP_INTERVAL,
     EVICTION_INTERVAL,
@@ -29,7 +29,6 @@ from glossator.serve.doors.base import DEFAULT_DOOR
 from glossator.serve.doors.service import AnswerService
 from glossator.serve.doors.streams import Streams
 from glossator.serve.mcp.server import McpEndpoint
-from glossator.serve.middleware.books import requested_book
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +41,7 @@ class OpenBook:
     mcp: McpEndpoint
     examples: ExampleQuestions
     router: APIRouter
+    api_routes: list[APIRoute]
     _periodic: list[asyncio.Task[None]] = field(default_factory=list)
 
     def start(self) -> None:
@@ -81,9 +81,13 @@ class Books:
             )
         return book
 
+    async def router_of(self, name: str) -> APIRouter:
+        """The routes of the book with this name."""
+        return (await self.get(name)).router
+
     async def _try_to_open(self, name: str) -> None:
         """Open a book, if there is one: names that clients invent must leave nothing behind."""
-        if name and not is_book_name(name):
+        if not is_book_name(name):
             return
         async with self._opening:
             if name in self._open:
@@ -99,11 +103,11 @@ class Books:
         """The manifest of every book in which something has been ingested, by name."""
         names = await asyncio.to_thread(self._names)
         found: dict[str, Manifest] = {}
-        for name in dict.fromkeys(("", self.default.engine.settings.book, *names)):
-            await self._try_to_open(name) if name not in self._open else None
-            book = self._open.get(name)
-            manifest = await asyncio.to_thread(book.engine.generations.manifest) if book else None
-            found |= {name: manifest} if manifest else {}
+        for name in dict.fromkeys((self.default.engine.settings.book, *names)):
+            with suppress(BookNotFound, IndexCorrupted):  # deleted, or broken: the others are still there
+                book = await self.get(name)
+                manifest = await asyncio.to_thread(book.engine.generations.manifest)
+                found |= {name: manifest} if manifest else {}
         return found
 
     def _names(self) -> list[str]:
@@ -122,25 +126,10 @@ class Books:
             await book.close()
 
 
-class BookRoute(BaseRoute):
-    """Hands the requests for other books than the default one to their routers."""
-
-    def __init__(self, books: Books) -> None:
-        self._books = books
-
-    def matches(self, scope: Scope) -> tuple[Match, Scope]:
-        is_other = scope["type"] == "http" and requested_book(scope) != self._books.default.engine.settings.book
-        return (Match.FULL if is_other else Match.NONE), {}
-
-    async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
-        book = await self._books.get(requested_book(scope))
-        await book.router(scope, receive, send)
-
-
 class BookEntry(BaseModel):
     """One book of the server."""
 
-    name: str = Field(description="Name of the book; empty for the one without a name")
+    name: str = Field(description="Name of the book; empty for the default one if it has none")
     title: str = Field(description="Title of the book")
     path: str = Field(description="Every route of the API exists below this path for the book")
     default: bool = Field(description="Whether the routes without a book's name are about this one")

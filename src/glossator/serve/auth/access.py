@@ -8,7 +8,7 @@ from fastapi import APIRouter, Request
 from pydantic import Field
 from starlette.requests import HTTPConnection
 from starlette.responses import HTMLResponse
-from starlette.routing import Match, Route
+from starlette.routing import Match
 from starlette.types import ASGIApp, Receive, Send
 from starlette.types import Scope as AsgiScope
 
@@ -17,7 +17,7 @@ from glossator.serve.auth.callers import ANYONE, READER, WIDGET, Caller, Scope
 from glossator.serve.auth.keys import KeyStore
 from glossator.serve.auth.tokens import MAX_TOKEN_SECONDS, MIN_TOKEN_SECONDS
 from glossator.serve.doors.base import DEFAULT_DOOR, StrictBody
-from glossator.serve.middleware.books import requested_book
+from glossator.serve.middleware.books import BookRoute, requested_book
 from glossator.serve.middleware.context import context_of
 from glossator.serve.middleware.rate_limit import RateLimiter, client_address
 
@@ -94,7 +94,8 @@ def _is_own_origin(request: HTTPConnection, origin: str) -> bool:
 
 def _is_page(scope: AsgiScope) -> bool:
     """Whether the route of a request is a page: its errors are pages, too."""
-    matches = ((route, route.matches(scope)[0]) for route in scope["app"].routes if isinstance(route, Route))
+    routes = (route for route in scope["app"].routes if not isinstance(route, BookRoute))  # all books have the same
+    matches = ((route, route.matches(scope)[0]) for route in routes)
     route, match = next(((route, match) for route, match in matches if match is not Match.NONE), (None, Match.NONE))
     return match is Match.FULL and getattr(route, "response_class", None) is HTMLResponse
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import MutableMapping
+from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
 from urllib.parse import quote
 
+from starlette.routing import BaseRoute, Match
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from glossator.core.book.names import BOOKS_PATH
@@ -31,6 +32,22 @@ class BookMiddleware:
             scope[_SCOPE_KEY] = found[1] if found else self.default
             scope["path"] = (found[2] or "/") if found else scope["path"]
         await self.app(scope, receive, send)
+
+
+class BookRoute(BaseRoute):
+    """Hands the requests for other books than the default one to their routers."""
+
+    def __init__(self, default: str, router_of: Callable[[str], Awaitable[ASGIApp]]) -> None:
+        self._default = default
+        self._router_of = router_of
+
+    def matches(self, scope: Scope) -> tuple[Match, Scope]:
+        is_other = scope["type"] == "http" and requested_book(scope) != self._default
+        return (Match.FULL if is_other else Match.NONE), {}
+
+    async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
+        router = await self._router_of(requested_book(scope))
+        await router(scope, receive, send)
 
 
 def requested_book(scope: MutableMapping[str, Any]) -> str:
