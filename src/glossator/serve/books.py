@@ -55,6 +55,7 @@ class OpenBook:
         for task in self._periodic:
             task.cancel()
         await asyncio.gather(*self._periodic, return_exceptions=True)
+        self._periodic.clear()
         await self.streams.close()
         await self.mcp.close()
         await self.engine.close()
@@ -121,8 +122,9 @@ class Books:
             beside.close()
 
     async def close(self) -> None:
-        """Close all books."""
-        for book in self._open.values():
+        """Close all books; the default one can be started again."""
+        opened, self._open = self._open, {self.default.engine.settings.book: self.default}
+        for book in opened.values():
             await book.close()
 
 
