@@ -16,6 +16,7 @@ from anyio.from_thread import BlockingPortal, start_blocking_portal
 
 from glossator import pipeline
 from glossator.core.answers import Answer, CheckedDraft, Verdict
+from glossator.core.book.names import validate_book_name
 from glossator.core.book.sources import SourceOptions, SourceSummary, parse_layout
 from glossator.core.conversations import Exchange, Rating, session_key
 from glossator.core.errors import BadInput, QuestionError
@@ -85,6 +86,7 @@ class Book:
         include: Sequence[str] | None = None,
         exclude: Sequence[str] | None = None,
         allow_private: bool | None = None,
+        versions: Sequence[str] | None = None,
         dry_run: bool = False,
     ) -> IngestReport:
         """Index folders, files, live sites or git repositories; without any, those of the index again.
@@ -95,7 +97,8 @@ class Book:
         chosen = parse_layout(layout) if layout else None
         folder = str(snippets) if snippets else None
         globs = (None if include is None else tuple(include), None if exclude is None else tuple(exclude))
-        options = SourceOptions(base_url, chosen, name, folder, ref, *globs, allow_private)
+        named = None if versions is None else tuple(versions)
+        options = SourceOptions(base_url, chosen, name, folder, ref, *globs, allow_private, named)
         return self._run(pipeline.ingest(self.engine, paths, options, only, progress, dry_run=dry_run))
 
     def rollback(self) -> RollbackReport:
@@ -184,9 +187,9 @@ class Book:
         self.close()
 
 
-def open_book(data_dir: str | Path | None = None) -> Book:
-    """Open the book in a data directory, which may be empty."""
-    return Book(wire(load_settings(data_dir=data_dir)))
+def open_book(data_dir: str | Path | None = None, book: str | None = None) -> Book:
+    """Open the book in a data directory, which may be empty; `book` names one of several."""
+    return Book(wire(load_settings(data_dir=data_dir, book=None if book is None else validate_book_name(book))))
 
 
 def verify(claim: str, passages: str | Passage | Sequence[str | Passage]) -> Verdict:

@@ -233,6 +233,7 @@ def _passage(chunk: Chunk, score: float) -> Passage:
         end=chunk.end,
         text=chunk.text,
         score=round(score, 4),
+        version=chunk.version,
     )
 
 

@@ -19,6 +19,7 @@ EXAMPLES = {
     "golden.yaml",
     "keys.json",
     "manifest.json",
+    "versions.json",
     "answer.md",
     "widget.js",
     "tokenizer.json",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -79,3 +80,33 @@ def test_chat_shows_the_name_of_the_book(open_page: OpenPage, unpublished: str) 
     launcher(page).click()
     expect(panel(page).locator("h2")).to_have_text('The "lighthouse" <b>')
     assert messages(page).count() == 0
+
+
+@pytest.fixture(scope="module")
+def versioned(site: Site) -> Iterator[str]:
+    """The book `lights` in two versions, published on the site that the widget stands on."""
+    with quick_folder() as folder:
+        for version, oil in (("2.0", "whale oil"), ("1.0", "rapeseed oil")):
+            (folder / "book" / version).mkdir(parents=True)
+            text = f"# Lamp\n\nThe lamp of the lighthouse is fed with {oil}.\n"
+            (folder / "book" / version / "lamp.md").write_text(text, "utf-8")
+        with glossator.open(folder / "data", book="lights") as book:
+            book.ingest(folder / "book", base_url=f"{site.url}/lights")
+        with bound_socket() as on, serving(folder / "data", on, cors_origins=site.url) as address:
+            yield f"{address}/books/lights"
+
+
+@pytest.mark.parametrize(("version", "oil"), [("2.0", "whale"), ("1.0", "rapeseed")])
+def test_chat_asks_the_book_it_was_loaded_from_in_the_version_of_its_page(
+    version: str, oil: str, open_page: OpenPage, versioned: str, site: Site
+) -> None:
+    script = f'<script type="module" src="{versioned}/widget.js"></script><glossator-chat></glossator-chat>'
+    elsewhere, here = site.add("/elsewhere", script), site.add(f"/lights/{version}/lamp", script)
+    for path, expected in ((elsewhere, "whale"), (here, oil)):
+        page = open_chat(open_page(), path)
+        assert expected in (ask(page, "What is the lamp of the lighthouse fed with?").text_content() or "")
+    server = versioned.removesuffix("/books/lights")
+    page = open_chat(open_page(base_url=server), f"/books/lights/book/{version}/lamp")
+    assert oil in (ask(page, "What is the lamp of the lighthouse fed with?").text_content() or "")
+    marks(page).first.click()
+    expect(page).to_have_url(re.compile(rf"{server}/books/lights/book/{version}/lamp"))

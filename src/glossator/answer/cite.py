@@ -63,6 +63,7 @@ def cite(quotes: Sequence[CheckedQuote], scores: dict[str, float], confidence: f
             document_id=quote.chunk.document_id,
             position=quote.chunk.position,
             snippet=quote.chunk.text[:SNIPPET_LENGTH],
+            version=quote.chunk.version,
         )
         for number, quote in enumerate(first.values(), 1)
     )
@@ -128,6 +129,7 @@ def _citation(number: int, evidence: Evidence, passage: Passage, page_text: Page
         document_id=passage.document_id,
         position=passage.position,
         snippet=passage.text[:SNIPPET_LENGTH],
+        version=passage.version,
     )
 
 

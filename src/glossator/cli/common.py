@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from glossator.core.settings import load_settings
+from glossator.core.book.names import validate_book_name
+from glossator.core.settings import Settings, load_settings
 from glossator.core.text.characters import dump_json
 
 if TYPE_CHECKING:
@@ -17,21 +18,53 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 Command = Callable[..., Any]
+_BOOK = "glossator.book"
+"""Where the context of a command holds the name of the book that it is about."""
 
 
 def common_options(command: Command) -> Command:
-    """Add the options that every command has."""
-    command = click.option("--json", "as_json", is_flag=True, help="Print JSON and nothing else.")(command)
+    """Add the options that every command about one book has."""
+    return book_options(json_option(command))
+
+
+def server_options(command: Command) -> Command:
+    """Add the options of commands about all books."""
+    return _data_dir_option(json_option(command))
+
+
+def json_option(command: Command) -> Command:
+    return click.option("--json", "as_json", is_flag=True, help="Print JSON and nothing else.")(command)
+
+
+def book_options(command: Command) -> Command:
+    """Add the options that choose the book; `command_settings` knows which."""
+    command = click.option(
+        "--book", callback=_choose_book, expose_value=False, help="Name of one of several books (GLOSSATOR_BOOK)."
+    )(command)
+    return _data_dir_option(command)
+
+
+def _data_dir_option(command: Command) -> Command:
     return click.option(
         "--data-dir", type=click.Path(path_type=Path), help="Folder of the index (GLOSSATOR_DATA_DIR; .glossator)."
     )(command)
 
 
+def _choose_book(context: click.Context, _option: click.Parameter, name: str | None) -> None:
+    context.meta[_BOOK] = None if name is None else validate_book_name(name)
+
+
+def command_settings(data_dir: Path | None, **more: object) -> Settings:
+    """The settings of the running command, for the book that it names."""
+    book = click.get_current_context().meta.get(_BOOK)
+    return load_settings(data_dir=data_dir, book=book, **more)
+
+
 def build_engine(data_dir: Path | None) -> Engine:
-    """The engine of the book in a data directory."""
+    """The engine of the book that the running command names."""
     from glossator.pipeline.wiring import wire
 
-    return wire(load_settings(data_dir=data_dir))
+    return wire(command_settings(data_dir))
 
 
 def run(engine: Engine, work: Coroutine[Any, Any, T]) -> T:

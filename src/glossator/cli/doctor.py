@@ -93,7 +93,7 @@ def _records(settings: Settings) -> DoctorFinding:
         require_database_driver(settings)
         records = make_records(settings)
         name = "SQLite" if records.database.is_sqlite else f"Postgres at {records.database.url.host}"
-        if not external and not (settings.data_dir / "records.sqlite").exists():
+        if not external and not (settings.book_dir / "records.sqlite").exists():
             return DoctorFinding("records", f"{name} in the data directory, not created yet", why)
         revision = asyncio.run(_revision(records))
     except GlossatorError as error:
@@ -167,7 +167,7 @@ def _source(source: SourceSummary) -> DoctorFinding:
 
 
 def _data_dir(settings: Settings) -> DoctorFinding:
-    folder = settings.data_dir.resolve()
+    folder = settings.book_dir.resolve()
     existing = next(path for path in (folder, *folder.parents) if path.exists())
     free = f"{shutil.disk_usage(existing).free / 1e9:.1f} GB free"
     if not os.access(existing, os.W_OK):

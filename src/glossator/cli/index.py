@@ -8,8 +8,7 @@ from typing import Any
 
 import click
 
-from glossator.cli.common import build_engine, common_options, print_json, run
-from glossator.core.settings import load_settings
+from glossator.cli.common import build_engine, command_settings, common_options, print_json, run
 
 _KINDS = click.Choice(["embedded", "postgres", "qdrant"])
 
@@ -33,7 +32,7 @@ def copy(target: Any, source: Any, data_dir: Path | None, as_json: bool) -> None
     from glossator.pipeline.copying import copy_index
 
     with terminal.progress(enabled=not as_json) as progress:
-        report = copy_index(load_settings(data_dir=data_dir), target, source, progress)
+        report = copy_index(command_settings(data_dir), target, source, progress)
     if as_json:
         print_json(asdict(report))
     else:

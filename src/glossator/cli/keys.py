@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from glossator.cli.common import common_options, print_json
+from glossator.cli.common import print_json, server_options
 from glossator.core.settings import load_settings
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ def keys() -> None:
 )
 @click.option("--user", help="User whose conversations the key can access.")
 @click.option("--days", type=click.IntRange(1, 3650), help="Days until the key expires; by default it never does.")
-@common_options
+@server_options
 def create(
     name: str, scopes: tuple[str, ...], user: str | None, days: int | None, data_dir: Path | None, as_json: bool
 ) -> None:
@@ -56,7 +56,7 @@ def create(
 
 
 @keys.command("list")
-@common_options
+@server_options
 def list_keys(data_dir: Path | None, as_json: bool) -> None:
     """List the keys, without their secrets."""
     found = _key_store(data_dir).list_keys()
@@ -65,7 +65,7 @@ def list_keys(data_dir: Path | None, as_json: bool) -> None:
 
 @keys.command()
 @click.argument("key_id", metavar="ID")
-@common_options
+@server_options
 def revoke(key_id: str, data_dir: Path | None, as_json: bool) -> None:
     """Revoke a key; running servers apply it within a second."""
     _key_store(data_dir).revoke(key_id)
@@ -73,7 +73,7 @@ def revoke(key_id: str, data_dir: Path | None, as_json: bool) -> None:
 
 
 @keys.command()
-@common_options
+@server_options
 def rotate(data_dir: Path | None, as_json: bool) -> None:
     """Revoke all widget tokens; keys stay valid."""
     _key_store(data_dir).rotate_secret()

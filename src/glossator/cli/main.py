@@ -21,19 +21,27 @@ from typing import Any
 import click
 
 from glossator import __version__
-from glossator.cli.common import Command, build_engine, common_options, print_json, run
+from glossator.cli.common import (
+    Command,
+    book_options,
+    build_engine,
+    command_settings,
+    common_options,
+    print_json,
+    run,
+)
 from glossator.cli.index import index, rollback
 from glossator.cli.keys import keys
 from glossator.cli.records import db, feedback, sessions
 from glossator.cli.sources import sources
 from glossator.core.book.sources import Layout, SourceOptions, patterns
 from glossator.core.errors import GlossatorError, QuestionError
-from glossator.core.settings import load_settings
 from glossator.core.text.characters import dump_json
 from glossator.core.types import Filters
 
 
 def _filters(command: Command) -> Command:
+    command = click.option("--version", help="Version of the book to use; by default, the current one.")(command)
     command = click.option("--url-prefix", help="Only pages whose URL or path starts with this.")(command)
     command = click.option("--section", help="Only this section (exact heading).")(command)
     return click.option("--chapter", help="Only this chapter (exact title).")(command)
@@ -63,6 +71,9 @@ def cli() -> None:
     default=None,
     help="Whether a site or repository may be at an address that is not on the public internet.",
 )
+@click.option(
+    "--versions", multiple=True, metavar="NAME", help="Versions of the book, the current one first; repeatable."
+)
 @click.option("--only", is_flag=True, help="Remove all sources that are not given here.")
 @click.option("--dry-run", is_flag=True, help="Show what would change, and write nothing.")
 @click.option("--watch", is_flag=True, help="Ingest again whenever files of the folders change, until interrupted.")
@@ -77,6 +88,7 @@ def ingest(
     include: tuple[str, ...],
     exclude: tuple[str, ...],
     allow_private: bool | None,
+    versions: tuple[str, ...],
     only: bool,
     dry_run: bool,
     watch: bool,
@@ -103,6 +115,7 @@ def ingest(
         patterns(include),
         patterns(exclude),
         allow_private,
+        patterns(versions),
     )
     if dry_run and watch:
         raise click.UsageError("Give either --dry-run or --watch.")
@@ -276,7 +289,7 @@ def doctor(live: bool, data_dir: Path | None, as_json: bool) -> None:
     from glossator.cli import terminal
     from glossator.cli.doctor import diagnose
 
-    findings = diagnose(load_settings(data_dir=data_dir), live=live)
+    findings = diagnose(command_settings(data_dir), live=live)
     print_json([asdict(f) for f in findings]) if as_json else terminal.show_findings(findings)
     if not all(f.good for f in findings):
         raise SystemExit(4)
@@ -288,16 +301,14 @@ def doctor(live: bool, data_dir: Path | None, as_json: bool) -> None:
 @click.option("--workers", default=1, show_default=True, type=click.IntRange(1, 64), help="Number of server processes.")
 @common_options
 def serve(host: str | None, port: int | None, workers: int, data_dir: Path | None, as_json: bool) -> None:
-    """Serve the book over HTTP."""
+    """Serve the book over HTTP, and the other books of the data directory below /books."""
     from glossator.serve.run import run_server
 
-    run_server(load_settings(data_dir=data_dir, host=host, port=port), workers, quiet=as_json)
+    run_server(command_settings(data_dir, host=host, port=port), workers, quiet=as_json)
 
 
 @cli.command()
-@click.option(
-    "--data-dir", type=click.Path(path_type=Path), help="Folder of the index (GLOSSATOR_DATA_DIR; .glossator)."
-)
+@book_options
 def mcp(data_dir: Path | None) -> None:
     """Serve the book as tools over the Model Context Protocol, on standard input and output."""
     from glossator.serve.mcp.server import serve_stdio
@@ -307,7 +318,7 @@ def mcp(data_dir: Path | None) -> None:
 
 
 def _to_filters(filters: dict[str, str | None]) -> Filters:
-    return Filters(filters["url_prefix"], filters["section"], filters["chapter"])
+    return Filters(filters["url_prefix"], filters["section"], filters["chapter"], filters["version"])
 
 
 def _read_selection(name: str | None) -> str | None:

@@ -102,6 +102,8 @@ class Citation:
     position: int = 0
     snippet: str = ""
     """The beginning of the passage that contains the quote."""
+    version: str = ""
+    """The version of the book that it is from, if that has versions."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,9 +6,11 @@ GlossatorError
 │   │   ├── FetchRefused          a URL that must not, or cannot usefully, be fetched
 │   │   └── SourceUnreachable     a site or repository does not respond
 │   ├── QuestionError             an empty, oversized or malformed question or selection
+│   │   └── UnknownVersion        the book has no version with this name
 │   ├── ReceiptNotFound           no answer has this receipt id
 │   ├── InvalidSessionId          a malformed session id
 │   ├── SessionNotFound           this user has no conversation with this id
+│   ├── BookNotFound              no book has this name
 │   ├── IdempotencyKeyReused      the idempotency key belongs to a different request
 │   └── SettingsError             a setting has an invalid value
 ├── IndexUnavailable              the index cannot be searched
@@ -72,6 +74,10 @@ class QuestionError(BadInput):
     """A question or selection is empty, too long or malformed."""
 
 
+class UnknownVersion(QuestionError):
+    """The book has no version with this name."""
+
+
 class ReceiptNotFound(BadInput):
     """No answer has this receipt id."""
 
@@ -82,6 +88,10 @@ class InvalidSessionId(BadInput):
 
 class SessionNotFound(BadInput):
     """This user has no conversation with this id."""
+
+
+class BookNotFound(BadInput):
+    """No book has this name."""
 
 
 class IdempotencyKeyReused(BadInput):

@@ -13,7 +13,7 @@ from pathlib import Path
 from glossator.core.errors import StorageError
 
 DATA_FILES = frozenset(
-    "CURRENT CURRENT.next cache generations ingest.lock jobs keys.json keys.lock keys.next"
+    "CURRENT CURRENT.next books cache generations ingest.lock jobs keys.json keys.lock keys.next"
     " records.sqlite records.sqlite-journal records.sqlite-shm records.sqlite-wal".split()
 )
 """Everything that a data directory contains."""

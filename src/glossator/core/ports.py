@@ -200,6 +200,11 @@ class Generation:
     index: VectorIndex
     documents: DocumentStore
 
+    def contents(self, version: str | None = None) -> list[ContentsEntry]:
+        """The table of contents of one version: the one that is named, or the current one."""
+        label, entries = self.manifest.searched_version(version), self.documents.contents()
+        return [entry for entry in entries if label is None or label in self.manifest.version_labels(entry.url)]
+
     def page_text(self, document_id: str) -> str:
         """A document's whole text."""
         return self.documents.text(document_id)
@@ -252,6 +257,9 @@ class GenerationStore(Protocol):
 
     def is_empty(self) -> bool:
         """Whether nothing has been ingested."""
+
+    def books(self) -> list[str]:
+        """The names of the books whose indexes are beside this one, which is that of the book without a name."""
 
     def fingerprint(self) -> str:
         """That of the embedding model that made the current generation; empty if there is none to read."""

@@ -8,6 +8,7 @@ from typing import Any, Literal
 from pydantic import AliasChoices, Field, SecretStr, ValidationError
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
+from glossator.core.book.names import BOOK_NAME, BOOKS_FOLDER, BOOKS_PATH
 from glossator.core.errors import SettingsError
 from glossator.core.thresholds import ANSWERABLE
 
@@ -34,13 +35,18 @@ class Settings(BaseSettings):
     )
 
     data_dir: Path = Field(Path(".glossator"), description="Folder of the index and its cache.")
+    book: str = Field(
+        "",
+        pattern=rf"^(?:{BOOK_NAME})?$",
+        description="Book that commands use, and that is served at `/`; empty means the one without a name.",
+    )
     index: Literal["auto", "embedded", "postgres", "qdrant"] = Field(
         "auto", description="Where the index is; `auto` is `qdrant` if QDRANT_URL is set, else `embedded`."
     )
     index_name: str = Field(
         "glossator",
         pattern=r"^[a-z][a-z0-9_]{0,39}$",
-        description="Name of the index on a shared server, where each book needs its own.",
+        description="Name of the index on a shared server; the name of a book is added to it.",
     )
     qdrant_url: str = _named("QDRANT_URL", "Qdrant server for the index.")
     qdrant_api_key: SecretStr = _secret("QDRANT_API_KEY", "API key for the Qdrant server.")
@@ -117,6 +123,25 @@ class Settings(BaseSettings):
     dev_mode: bool = Field(False, description="Whether errors include details; never use it on a public server.")
     host: str = Field("127.0.0.1", description="Address to listen on.")
     port: int = Field(8000, ge=0, le=65535, description="Port to listen on.")
+
+    def for_book(self, name: str) -> Settings:
+        """The same settings for another book."""
+        return self.model_copy(update={"book": name})
+
+    @property
+    def book_dir(self) -> Path:
+        """The part of the data directory that belongs to the book."""
+        return self.data_dir / BOOKS_FOLDER / self.book if self.book else self.data_dir
+
+    @property
+    def book_index(self) -> str:
+        """The name of the book's index on a shared server."""
+        return f"{self.index_name}-{self.book}" if self.book else self.index_name
+
+    @property
+    def book_prefix(self) -> str:
+        """What the paths of the book begin with on this server."""
+        return f"{BOOKS_PATH}{self.book}" if self.book else ""
 
 
 def load_settings(**overrides: object) -> Settings:

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from glossator.core.book.sources import FetchCounts, SourceSummary
+from glossator.core.book.versions import CURRENT
 
 Vector = NDArray[np.float32]
 
@@ -95,11 +96,18 @@ class Chunk:
     text: str
     sentences: tuple[Span, ...]
     row: int = -1
+    versions: tuple[str, ...] = ()
+    """The names of its version, or of all if it is of none; empty if the book has no versions."""
 
     @property
     def content_hash(self) -> str:
         """Identifies the text and the headings above it."""
         return hashlib.sha256(f"{self.context}\n{self.text}".encode("utf-8", "surrogatepass")).hexdigest()
+
+    @property
+    def version(self) -> str:
+        """The version of the book that it is from; empty if it is of none."""
+        return self.versions[0] if self.versions and self.versions[0] != CURRENT else ""
 
     @property
     def context(self) -> str:
@@ -130,6 +138,7 @@ class Filters:
     source_url_prefix: str | None = None
     section: str | None = None
     chapter: str | None = None
+    version: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,6 +166,7 @@ class Passage:
     end: int
     text: str
     score: float
+    version: str = ""
 
     @property
     def section_link(self) -> str:

@@ -11,29 +11,31 @@ from glossator.core.types import Document, SkippedFile
 from glossator.ingest.read import SourceContents, moved_to
 
 
-def choose_mounts(sources: Mapping[str, SourceContents], indexed: Mapping[str, Mount]) -> dict[str, Mount]:
-    """A mount for every source: the one that it has; for a new source the first free one."""
+def choose_mounts(
+    sources: Mapping[str, SourceContents], indexed: Mapping[str, Mount], book_path: str = BOOK_PATH
+) -> dict[str, Mount]:
+    """A mount for every source below the path of the book: the one that it has; for a new source the first free one."""
     mounts = dict(indexed)
     for root, source in sources.items():
         others = [mount for other, mount in mounts.items() if other != root]
-        mounts[root] = Mount(source.base_url, _path(source, mounts.get(root), others))
+        mounts[root] = Mount(source.base_url, _path(source, mounts.get(root), others, book_path))
     return mounts
 
 
-def _path(source: SourceContents, own: Mount | None, others: list[Mount]) -> str:
+def _path(source: SourceContents, own: Mount | None, others: list[Mount], book_path: str) -> str:
     """The URLs of sources with one base URL differ, so these share a path; all others have different ones."""
     shared = [mount.path for mount in others if source.base_url and mount.base_url == source.base_url]
     if shared:
         return shared[0]
     taken = {mount.path for mount in others}
-    candidates = [own.path] if own else []
-    return next(path for path in chain(candidates, _paths(source.name)) if path not in taken)
+    candidates = [own.path] if own and own.path.startswith(book_path) else []  # or the book was renamed
+    return next(path for path in chain(candidates, _paths(source.name, book_path)) if path not in taken)
 
 
-def _paths(name: str) -> Iterator[str]:
-    yield BOOK_PATH
-    yield f"{BOOK_PATH}{slug(name)}/"
-    yield from (f"{BOOK_PATH}{slug(name)}-{number}/" for number in count(2))
+def _paths(name: str, book_path: str) -> Iterator[str]:
+    yield book_path
+    yield f"{book_path}{slug(name)}/"
+    yield from (f"{book_path}{slug(name)}-{number}/" for number in count(2))
 
 
 def place_documents(

@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import PurePath
 
-from glossator.core.book.addresses import Mount
+from glossator.core.book.addresses import BOOK_PATH, Mount
 from glossator.core.types import ChangeKind, Document, DocumentChange, DocumentCounts, SkippedFile
 from glossator.ingest.addresses import choose_mounts, place_documents
 from glossator.ingest.hashes import is_moved, text_part
@@ -42,6 +42,7 @@ def plan_ingest(
     indexed: Mapping[str, IndexedSource],
     retained: Mapping[str, str],
     removed: Collection[str],
+    book_path: str = BOOK_PATH,
 ) -> IngestPlan:
     """Compare what was read with what is indexed.
 
@@ -49,7 +50,7 @@ def plan_ingest(
     """
     kept = {root: source for root, source in indexed.items() if root not in sources and root not in removed}
     given = {root: source for root, source in indexed.items() if root in sources}
-    mounts = choose_mounts(sources, {root: s.mount for root, s in (kept | given).items() if s.mount})
+    mounts = choose_mounts(sources, {root: s.mount for root, s in (kept | given).items() if s.mount}, book_path)
     placed, skipped = place_documents(sources, mounts, retained)
     documents = _with_unique_ids(placed, kept, given)
     old = {i: h for root, source in indexed.items() if root not in kept for i, h in source.hashes.items()}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -11,6 +11,7 @@ from urllib.parse import quote
 
 from glossator.core.book.addresses import BOOK_PATH, validate_base_url
 from glossator.core.book.sources import FetchCounts, Layout, clean_name
+from glossator.core.book.versions import BookVersion
 from glossator.core.errors import BadInput, SourceError
 from glossator.core.text.markup import IMAGE, sanitize
 from glossator.core.types import Document, PageNote, SkippedFile
@@ -36,6 +37,7 @@ from glossator.ingest.layouts.page import (
 from glossator.ingest.parsing.pool import ParserPool
 from glossator.ingest.parsing.values import ParseContext
 from glossator.ingest.references import SourceImages, SourceReferences
+from glossator.ingest.versions import with_versions
 
 READER_VERSION = 8
 """Part of the content hash; increased when the same file would give different text, so that it is indexed again."""
@@ -65,6 +67,8 @@ class SourceContents:
     """The files of the images that the documents show, by name."""
     notes: tuple[PageNote, ...] = ()
     fetches: FetchCounts = field(default_factory=FetchCounts, compare=False)
+    versions: tuple[BookVersion, ...] = ()
+    """The current one first."""
 
 
 def read_source(
@@ -74,15 +78,17 @@ def read_source(
     layout: Layout = Layout.AUTO,
     snippets: str | None = None,
     files: FileFilter = ALL_FILES,
+    versions: Sequence[str] = (),
 ) -> SourceContents:
     """Read every page of a folder, or one file; without a base URL, citations lead to the one of its configuration.
 
-    `snippets` is a folder outside the source whose files its pages may include; `files` decides which are pages.
+    `snippets` is a folder outside the source whose files its pages may include; `files` decides which are pages;
+    `versions` names versions of the book, the current one first.
     """
     path = _existing_path(source)
     site = plain.file_layout(path) if path.is_file() else find_layout(path, layout)
     pages = tuple(page for page in site.pages if files.selects(page.path, path))
-    site = replace(site, snippets=_included_folder(snippets), pages=pages)
+    site = with_versions(replace(site, snippets=_included_folder(snippets), pages=pages), versions)
     noted = [*site.skipped, *site.unused]
     base = _site_url(site, noted) if base_url is None else base_url and validate_base_url(base_url)
     documents: list[Document] = []
@@ -102,7 +108,7 @@ def read_source(
     distinct = tuple(_with_distinct_urls(documents, skipped))
     name = _name(site, distinct, path, reader.file_title)
     contents = SourceContents(site.name, distinct, (*noted, *skipped), name, base, site.reason, references.images.files)
-    return replace(contents, notes=tuple(notes))
+    return replace(contents, notes=tuple(notes), versions=site.versions)
 
 
 def _context(site: SiteLayout, max_bytes: int) -> ParseContext:

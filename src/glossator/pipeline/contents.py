@@ -77,7 +77,7 @@ class SourceReader:
 
     def _cache_folder(self, kind: str, root: str) -> Path:
         """What was fetched from a source before; in a dry run, a copy of it."""
-        folder = source_folder(self.engine.settings.data_dir, kind, root)
+        folder = source_folder(self.engine.settings.book_dir, kind, root)
         if not self.dry_run:
             return folder
         copy = Path(self.stack.enter_context(TemporaryDirectory(prefix="glossator-plan-"))) / folder.name
@@ -101,7 +101,8 @@ class SourceReader:
 
     def _contents(self, folder: str, options: SourceOptions, files: FileFilter) -> SourceContents:
         layout = options.layout or Layout.AUTO
-        return read_source(folder, options.base_url, self._max_bytes(), layout, options.snippets, files)
+        versions = options.versions or ()
+        return read_source(folder, options.base_url, self._max_bytes(), layout, options.snippets, files, versions)
 
     def _site(self, location: Location, options: SourceOptions, _known: SourceRecord | None) -> LoadedSource:
         from glossator.ingest.site.read import SiteRequest, read_site
@@ -111,7 +112,9 @@ class SourceReader:
         settings = self.engine.settings
         policy = self._policy(options)
         files = FileFilter(options.include or (), options.exclude or ())
-        request = SiteRequest(location.root, options.base_url, policy, settings.max_pages, files)
+        request = SiteRequest(
+            location.root, options.base_url, policy, settings.max_pages, files, options.versions or ()
+        )
         cache = PageCache(self._cache_folder("sites", location.root))
         return LoadedSource(read_site(request, cache, self.progress), options, None)
 

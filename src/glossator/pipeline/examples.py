@@ -62,13 +62,17 @@ class ExampleQuestions:
 def choose_examples(engine: Engine, book: Generation) -> tuple[str, ...]:
     """Questions from the beginning, the middle and the end of the book, each with an answer."""
     golden = [question for source in book.manifest.sources for question in source.questions]
-    candidates = golden or [question for document in book.documents.all() for question in _from_headings(document)]
+    candidates = golden or [question for document in _current_documents(book) for question in _from_headings(document)]
     is_answered = _is_covered if golden else _is_answered
     examples: list[str] = []
     for part in _parts(candidates):
         answered = (one for one in part[:MAX_TRIES] if one not in examples and is_answered(engine, book, one))
         examples += [question for question in [next(answered, None)] if question]
     return tuple(examples)
+
+
+def _current_documents(book: Generation) -> Iterator[Document]:
+    return (document for document in book.documents.all() if book.manifest.is_current(document.url))
 
 
 def _parts(candidates: Sequence[str]) -> Iterator[Sequence[str]]:

@@ -9,7 +9,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 
-from glossator.core.book.addresses import validate_base_url
+from glossator.core.book.addresses import BOOK_PATH, validate_base_url
 from glossator.core.book.locations import Location, locate
 from glossator.core.book.manifest import FORMAT, Manifest, SourceRecord, timestamp
 from glossator.core.book.sources import DEFAULT_OPTIONS, FetchCounts, SourceOptions, SourceSummary, clean_name
@@ -106,7 +106,7 @@ def build_generation(engine: Engine, request: IngestRequest, progress: Progress)
 @contextmanager
 def ingest_lock(engine: Engine) -> Iterator[None]:
     """One ingest at a time for each index, and for each data directory, whose cache all indexes share."""
-    folder = engine.settings.data_dir
+    folder = engine.settings.book_dir
     with ExitStack() as stack:
         if not isinstance(engine.generations, Generations):  # whose own lock this is
             busy = IngestRunning(f"Another ingest is using {folder}.", "Wait until it has finished.")
@@ -142,7 +142,7 @@ def _summary(source: SourceRecord, read: Mapping[str, LoadedSource]) -> SourceSu
 
 def _forget(engine: Engine, removed: Sequence[SourceRecord]) -> None:
     for source in removed:
-        forget_source(engine.settings.data_dir, source.root)
+        forget_source(engine.settings.book_dir, source.root)
 
 
 def remove_and_rebuild(engine: Engine, name_or_path: str, progress: Progress) -> IngestReport:
@@ -197,6 +197,7 @@ def _compare(
         {s.root: IndexedSource(s.documents, mounts.get(s.root)) for s in records},
         reader.engine.generations.urls_of(retained),
         removed,
+        reader.engine.settings.book_prefix + BOOK_PATH,
     )
     images = {name: path for source in read.values() for name, path in source.contents.images.items()}
     records_read = tuple(_record(root, source, plan) for root, source in read.items())
@@ -232,6 +233,8 @@ def _record(root: str, source: LoadedSource, plan: IngestPlan) -> SourceRecord:
         options.exclude,
         options.allow_private,
         source.revision,
+        contents.versions,
+        options.versions,
     )
 
 
@@ -247,7 +250,7 @@ def _build(engine: Engine, changes: _Changes, progress: Progress, *, dry_run: bo
         documents = [*engine.generations.documents_of(changes.retained), *found]
     with stage("chunk"):
         chunks = [chunk for document in documents for chunk in chunk_document(document, engine.embedder.count_tokens)]
-    path = engine.settings.data_dir / "cache" / "embeddings.sqlite"
+    path = engine.settings.book_dir / "cache" / "embeddings.sqlite"
     if dry_run:
         made = count_missing(path, engine.embedder.fingerprint, chunks)
         return _report(before.generation if before else 0, changes, len(chunks), made, dry_run=True)
@@ -256,6 +259,8 @@ def _build(engine: Engine, changes: _Changes, progress: Progress, *, dry_run: bo
         with stage("embed"):
             embeddings, made = embed_with_cache(engine.embedder, cache, chunks, number, progress)
         manifest = Manifest(number, *inputs, _dimension(engine, before), len(chunks), timestamp(), sources)
+        if manifest.versions:
+            chunks = [replace(chunk, versions=manifest.version_labels(chunk.url)) for chunk in chunks]
         contents = GenerationContents(documents, chunks, embeddings, _image_reader(changes.images))
         with stage("write"):
             engine.generations.build(manifest, contents)

@@ -71,12 +71,20 @@ NOTHING_READ = QuestionReading({}, {})
 
 def search_book(engine: Engine, book: Generation, question: Question) -> RetrievalResult:
     """The best passages of one generation, scored by the search alone."""
-    return retrieve(engine.embedder, book.index, book.documents, question, book.manifest.generation)
+    asked = _in_one_version(book, question)
+    return retrieve(engine.embedder, book.index, book.documents, asked, book.manifest.generation)
 
 
 def search_keywords(engine: Engine, book: Generation, question: Question) -> RetrievalResult:
     """The best passages of one generation by its keywords alone, which costs little."""
-    return retrieve(None, book.index, book.documents, question, book.manifest.generation)
+    asked = _in_one_version(book, question)
+    return retrieve(None, book.index, book.documents, asked, book.manifest.generation)
+
+
+def _in_one_version(book: Generation, question: Question) -> Question:
+    """The question to one version of the book: the one that it names, or else the current one."""
+    version = book.manifest.searched_version(question.filters.version)
+    return replace(question, filters=replace(question.filters, version=version))
 
 
 def search_and_read(engine: Engine, book: Generation, question: Question) -> tuple[RetrievalResult, QuestionReading]:

@@ -71,9 +71,19 @@ def receipt_for(
         embedder=engine.embedder.fingerprint,
         answerer=drafter.name if drafter else "extractive",
         prompt_hash=drafter.prompt_hash if drafter else "",
-        settings=(drafter.settings | ({"judge": engine.judge} if engine.judge else {})) if drafter else {},
+        settings=_version(question, book)
+        | ((drafter.settings | ({"judge": engine.judge} if engine.judge else {})) if drafter else {}),
         verifier=engine.verifier.version,
     )
+
+
+def _version(question: Question, book: Manifest | None) -> dict[str, str]:
+    """The version of the book that was searched, if it has versions."""
+    if book is None or not book.versions:
+        return {}
+    named = question.filters.version
+    (current, *_), found = book.versions, [version for version in book.versions if named in version.names]
+    return {"version": (found[0] if found else current).name}
 
 
 def replay_receipt(receipt: Receipt, book: Generation, verifier: Verifier) -> Replay:

@@ -50,6 +50,7 @@ def merged_options(options: SourceOptions, known: SourceRecord | None) -> Source
         known.include if options.include is None else options.include,
         known.exclude if options.exclude is None else options.exclude,
         known.allow_private if options.allow_private is None else options.allow_private,
+        known.chosen_versions if options.versions is None else options.versions,
     )
 
 

@@ -34,6 +34,10 @@ if TYPE_CHECKING:
     from glossator.store.records.record_store import RecordStore
 
 
+_MAX_SHARED_NAME = 55
+"""Postgres allows 63 characters for the name of a schema, and the one of the records ends with `_records`."""
+
+
 class Engine:
     """The parts that answering from one data directory needs; holds the open generation."""
 
@@ -65,6 +69,22 @@ class Engine:
         self.cache = AnswerCache(settings.cache_answers)
         self._generation_lock, self._drafter_lock = Lock(), Lock()
         self._open: Generation | None = None
+
+    def for_book(self, name: str) -> Engine:
+        """The engine of another book, which shares all models with this one."""
+        settings = self.settings.for_book(name)
+        return Engine(
+            settings,
+            self.embedder,
+            make_generations(settings),
+            self.verifier,
+            self.reader,
+            lambda: make_records(settings),
+            lambda: self.drafter,
+            self._models,
+            self.judge,
+            lambda: self.second_opinion,
+        )
 
     def generation(self) -> Generation:
         """The current generation; a newer one is opened as soon as it is seen, without a restart.
@@ -242,8 +262,9 @@ def make_records(settings: Settings) -> RecordStore:
     from glossator.store.records.database import Database, database_url
     from glossator.store.records.record_store import RecordStore
 
-    protect_data_dir(settings.data_dir)
-    database = Database(database_url(settings.database_url.get_secret_value(), settings.data_dir))
+    protect_data_dir(settings.book_dir)
+    url = database_url(settings.database_url.get_secret_value(), settings.book_dir)
+    database = Database(url, schema=f"{_shared_name(settings)}_records" if settings.book else "")
     session_ttl = timedelta(hours=settings.session_hours) or None
     return RecordStore(database, session_ttl, timedelta(days=settings.receipt_days) or None)
 
@@ -279,7 +300,7 @@ def make_generations(settings: Settings, kind: IndexKind | None = None) -> Gener
         require("postgres", "The Postgres driver (GLOSSATOR_INDEX)")
         from glossator.store.index.postgres.generations import PostgresGenerations
 
-        return PostgresGenerations(settings.database_url.get_secret_value(), settings.index_name)
+        return PostgresGenerations(settings.database_url.get_secret_value(), _shared_name(settings))
     if kind == "qdrant":
         require("qdrant", "The Qdrant client (QDRANT_URL)")
         from glossator.store.index.qdrant.generations import QdrantGenerations
@@ -288,13 +309,23 @@ def make_generations(settings: Settings, kind: IndexKind | None = None) -> Gener
         options = QdrantOptions(
             settings.qdrant_url,
             settings.qdrant_api_key.get_secret_value(),
-            settings.index_name,
+            _shared_name(settings),
             settings.qdrant_shards,
             settings.qdrant_replicas,
             settings.qdrant_quantization == "scalar",
         )
         return QdrantGenerations(QdrantServer(options))
-    return Generations(settings.data_dir)
+    return Generations(settings.book_dir)
+
+
+def _shared_name(settings: Settings) -> str:
+    """The name of the book's index on a shared server, short enough for every server."""
+    if len(settings.book_index) > _MAX_SHARED_NAME:
+        raise SettingsError(
+            f"The names of the index and the book, {settings.book_index}, are too long together.",
+            f"Shorten GLOSSATOR_INDEX_NAME or the book's name to {_MAX_SHARED_NAME} characters in all.",
+        )
+    return settings.book_index
 
 
 def index_kind(settings: Settings) -> IndexKind:
@@ -309,7 +340,7 @@ def make_embedder(settings: Settings, generations: GenerationStore | None = None
     if settings.embedder == "local":
         return _built_in_embedder(settings.threads)
     if endpoint := find_endpoint(settings):
-        return RemoteEmbedder(endpoint, indexed=(generations or Generations(settings.data_dir)).fingerprint())
+        return RemoteEmbedder(endpoint, indexed=(generations or Generations(settings.book_dir)).fingerprint())
     folder = Path(settings.embedder)
     if folder.is_dir():
         return LocalEmbedder(folder, settings.threads or None)

@@ -6,7 +6,6 @@ import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
-from functools import partial
 from http import HTTPStatus
 from typing import Any
 
@@ -25,19 +24,12 @@ from glossator.core.question import Question
 from glossator.core.settings import Settings, load_settings
 from glossator.core.text.markup import MEDIA_PATH
 from glossator.core.types import Document
-from glossator.pipeline.conversations import (
-    CLEAN_UP_INTERVAL,
-    EVICTION_INTERVAL,
-    STORING_SECONDS,
-    clean_up,
-    evict_deleted_answers,
-    repeat,
-)
 from glossator.pipeline.examples import ExampleQuestions
 from glossator.pipeline.wiring import Engine, wire
 from glossator.serve.auth.access import AuthMiddleware, token_routes
 from glossator.serve.auth.keys import KEYS_FILE, KeyStore
 from glossator.serve.auth.origins import cors_origins
+from glossator.serve.books import Books, OpenBook, list_routes
 from glossator.serve.doors import agent, ask, chat, feedback, grounded, query, search
 from glossator.serve.doors import openai as completions
 from glossator.serve.doors.base import DEFAULT_DOOR, door_for
@@ -45,6 +37,7 @@ from glossator.serve.doors.service import AnswerService
 from glossator.serve.doors.streams import Streams
 from glossator.serve.jobs.routes import job_routes
 from glossator.serve.mcp.server import McpEndpoint
+from glossator.serve.middleware.books import BookMiddleware, BookRoute
 from glossator.serve.middleware.errors import ErrorMiddleware, error_response
 from glossator.serve.middleware.hosts import AllowedHosts, HostMiddleware
 from glossator.serve.middleware.limits import BODY_TIMEOUT_SECONDS, MAX_HEADER_BYTES, LimitsMiddleware
@@ -57,7 +50,7 @@ from glossator.serve.ops.routes import health_routes, metrics_routes
 from glossator.serve.ops.tracing import RequestTracer, no_tracing, start_tracing, tracing_enabled
 from glossator.serve.site import assets, reference
 from glossator.serve.site.assets import image_response
-from glossator.serve.site.book import ServedBook, book_routes, page_at, served_book
+from glossator.serve.site.book import ServedBook, book_routes, page_at
 from glossator.serve.site.pages import HomePage, ask_page, book_page, missing_page
 
 ANSWER_DOORS = (chat, agent, grounded, ask, query, completions)
@@ -80,17 +73,12 @@ class ServerOptions:
 
 @dataclass(frozen=True, slots=True)
 class _Server:
-    """What the middleware and the routers of one application share."""
+    """What the middleware and the books of one application share."""
 
     settings: Settings
     options: ServerOptions
-    engine: Engine
     keys: KeyStore
     metrics: Metrics
-    streams: Streams
-    service: AnswerService
-    mcp: McpEndpoint
-    examples: ExampleQuestions
     hosts: AllowedHosts
     cors_origins: list[str]
     rate_limiter: RateLimiter | None
@@ -109,43 +97,37 @@ def create_app(
     """The application for these settings, or for those of the environment."""
     settings = settings or load_settings()
     engine = engine or wire(settings)
-    server = _build(settings, engine, streams or Streams(), options or ServerOptions())
-    routers = _routers(server)
-    api_routes = [route for router in routers for route in router.routes if isinstance(route, APIRoute)]
+    server = _build(settings, engine, options or ServerOptions())
+    default = _open_book(server, engine, streams or Streams())
+    books = Books(default, lambda other: _open_book(server, other, Streams(default.streams.limits)))
+    routers = [list_routes(books), metrics_routes(server.metrics), reference.routes()]
+    api_routes = [*_api_routes(routers), *default.api_routes]
     app = FastAPI(
         title="Glossator",
         version=__version__,
         docs_url=None,
         redoc_url=None,
-        lifespan=_lifespan(server),
+        lifespan=_lifespan(server, books),
         middleware=_middleware(server),
         exception_handlers=_exception_handlers(settings, api_routes),
     )
+    app.router.routes.append(BookRoute(settings.book, books.router_of))
     for router in routers:
         app.include_router(router)
-    app.router.routes.extend(server.mcp.routes())
-    _add_pages(app, engine, server.examples, api_routes)
+    app.router.routes.extend(default.router.routes)
     app.openapi = openapi_builder(app, DOORS)  # type: ignore[method-assign]
     return app
 
 
-def _build(settings: Settings, engine: Engine, streams: Streams, options: ServerOptions) -> _Server:
-    metrics = Metrics(engine)
-    hosts = AllowedHosts.from_settings(settings)
-    origins = cors_origins(settings)
+def _build(settings: Settings, engine: Engine, options: ServerOptions) -> _Server:
     trace, end_tracing = start_tracing() if tracing_enabled() else (no_tracing, lambda: None)
     return _Server(
         settings=settings,
         options=options,
-        engine=engine,
         keys=KeyStore(settings.data_dir / KEYS_FILE, check_interval_seconds=options.key_check_interval_seconds),
-        metrics=metrics,
-        streams=streams,
-        service=AnswerService(engine, streams, metrics),
-        mcp=McpEndpoint(engine, hosts, origins),
-        hosts=hosts,
-        examples=ExampleQuestions(engine),
-        cors_origins=origins,
+        metrics=Metrics(engine),
+        hosts=AllowedHosts.from_settings(settings),
+        cors_origins=cors_origins(settings),
         rate_limiter=request_limiter(settings),
         failed_auth_limiter=failed_auth_limiter(settings),
         trace=trace,
@@ -168,6 +150,7 @@ def _middleware(server: _Server) -> list[Middleware]:
             expose_headers=["Retry-After", "X-Request-ID"],
         ),
         Middleware(ErrorMiddleware, doors=DOORS, dev=settings.dev_mode),
+        Middleware(BookMiddleware, default=settings.book),
         Middleware(HostMiddleware, hosts=server.hosts),
         Middleware(
             AuthMiddleware,
@@ -185,46 +168,52 @@ def _middleware(server: _Server) -> list[Middleware]:
     ]
 
 
-def _routers(server: _Server) -> list[APIRouter]:
-    options = server.options
+def _open_book(server: _Server, engine: Engine, streams: Streams) -> OpenBook:
+    """Everything that the server has of one book."""
+    server.metrics.watch(engine)
+    service = AnswerService(engine, streams, server.metrics)
+    mcp, examples = McpEndpoint(engine, server.hosts, server.cors_origins), ExampleQuestions(engine)
+    routers, router = _routers(server, service, examples), APIRouter()
+    for each in routers:
+        router.include_router(each)
+    api_routes = _api_routes(routers)
+    router.routes.extend(mcp.routes())
+    _add_pages(router, engine, examples, api_routes)
+    return OpenBook(engine, streams, service, mcp, examples, router, api_routes)
+
+
+def _api_routes(routers: list[APIRouter]) -> list[APIRoute]:
+    return [route for router in routers for route in router.routes if isinstance(route, APIRoute)]
+
+
+def _routers(server: _Server, service: AnswerService, examples: ExampleQuestions) -> list[APIRouter]:
+    engine, options = service.engine, server.options
     health = HealthChecker(
-        server.engine,
+        engine,
         probe_timeout_seconds=options.probe_timeout_seconds,
         cache_seconds=options.health_cache_seconds,
     )
     return [
-        *(door.routes(server.service) for door in ANSWER_DOORS),
-        search.routes(server.engine),
-        feedback.routes(server.engine, server.metrics),
+        *(door.routes(service) for door in ANSWER_DOORS),
+        search.routes(engine),
+        feedback.routes(engine, server.metrics),
         health_routes(health),
-        metrics_routes(server.metrics),
-        job_routes(server.engine),
-        token_routes(server.keys),
-        book_routes(server.engine, server.examples),
+        job_routes(engine),
+        token_routes(server.keys, engine.settings.book),
+        book_routes(engine, examples),
         assets.routes(),
-        reference.routes(),
     ]
 
 
-def _lifespan(server: _Server) -> Callable[[FastAPI], AbstractAsyncContextManager[None]]:
+def _lifespan(server: _Server, books: Books) -> Callable[[FastAPI], AbstractAsyncContextManager[None]]:
     @asynccontextmanager
     async def lifespan(_app: FastAPI) -> AsyncIterator[None]:
-        engine = server.engine
-        evict = partial(evict_deleted_answers, min_age=STORING_SECONDS)
-        periodic = (
-            asyncio.create_task(repeat(clean_up, engine, CLEAN_UP_INTERVAL)),
-            asyncio.create_task(repeat(evict, engine, EVICTION_INTERVAL)),
-        )
+        books.default.start()
         yield
-        for task in periodic:
-            task.cancel()
-        await asyncio.gather(*periodic, return_exceptions=True)
-        await server.streams.close()
-        await server.mcp.close()
+        await books.close()
         for limiter in (server.rate_limiter, server.failed_auth_limiter):
             if limiter is not None:
                 await limiter.close()
-        await server.engine.close()
         await asyncio.to_thread(server.end_tracing)
 
     return lifespan
@@ -245,8 +234,10 @@ def _exception_handlers(settings: Settings, api_routes: list[APIRoute]) -> dict[
     return {RequestValidationError: handle, HTTPException: handle}
 
 
-def _add_pages(app: FastAPI, engine: Engine, examples: ExampleQuestions, api_routes: list[APIRoute]) -> None:
-    @app.get("/", response_class=HTMLResponse, include_in_schema=False)
+def _add_pages(router: APIRouter, engine: Engine, examples: ExampleQuestions, api_routes: list[APIRoute]) -> None:
+    prefix = engine.settings.book_prefix
+
+    @router.get("/", response_class=HTMLResponse, include_in_schema=False)
     async def home(q: str = "") -> str:
         """The book's title, a form to ask it, and its table of contents."""
         answer = await pipeline.ask(engine, Question(q)) if q.strip() else None
@@ -254,13 +245,13 @@ def _add_pages(app: FastAPI, engine: Engine, examples: ExampleQuestions, api_rou
         home_page = HomePage(q, book.linked(answer) if answer else None, await examples.get(), front)
         return await asyncio.to_thread(ask_page, book, home_page)
 
-    @app.get(MEDIA_PATH + "{name}", response_class=HTMLResponse, include_in_schema=False)
+    @router.get(MEDIA_PATH + "{name}", response_class=HTMLResponse, include_in_schema=False)
     async def image(name: str, request: Request) -> Response:
         """An image of the book."""
         content = await asyncio.to_thread(lambda: engine.generation().documents.image(name))
         return await page(request.url.path, request) if content is None else image_response(name, content)
 
-    @app.get("/{path:path}", response_class=HTMLResponse, include_in_schema=False)
+    @router.get("/{path:path}", response_class=HTMLResponse, include_in_schema=False)
     async def page(path: str, request: Request) -> Response:
         """A page of the book, at the path of its URL."""
         if _methods(api_routes, request):
@@ -270,7 +261,7 @@ def _add_pages(app: FastAPI, engine: Engine, examples: ExampleQuestions, api_rou
         if document is None and _is_unknown_api_path(api_routes, request):
             raise HTTPException(HTTPStatus.NOT_FOUND)
         if document is None:
-            return HTMLResponse(missing_page(), 404)
+            return HTMLResponse(missing_page(prefix), 404)
         return HTMLResponse(await asyncio.to_thread(book_page, document, book))
 
 
@@ -287,6 +278,4 @@ def _is_unknown_api_path(api_routes: list[APIRoute], request: Request) -> bool:
 
 def _at_path(engine: Engine, path: str) -> tuple[ServedBook, Document | None]:
     """The book, and its page at a path."""
-    generation = engine.generation()
-    book = served_book(generation)
-    return book, page_at(generation, book, path)
+    return page_at(engine.generation(), engine.settings.book_prefix, path)

@@ -9,6 +9,7 @@ from typing import Any
 
 from glossator.core.errors import (
     BadInput,
+    BookNotFound,
     ConversationBusy,
     ConversationChanged,
     EmbeddingModelUnavailable,
@@ -85,6 +86,7 @@ _PROBLEM_TYPES: dict[type[GlossatorError], _ProblemType] = {
     Unauthorized: _ProblemType(401, "UNAUTHORIZED"),
     Forbidden: _ProblemType(403, "FORBIDDEN"),
     SessionNotFound: _ProblemType(404, "SESSION_NOT_FOUND"),
+    BookNotFound: _ProblemType(404, "BOOK_NOT_FOUND"),
     ReceiptNotFound: _ProblemType(404, "RECEIPT_NOT_FOUND"),
     IdempotencyKeyReused: _ProblemType(409, "IDEMPOTENCY_KEY_REUSED"),
     ConversationChanged: _ProblemType(409, "CONVERSATION_CHANGED"),

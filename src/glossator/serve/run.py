@@ -51,6 +51,7 @@ def run_server(settings: Settings, workers: int, *, quiet: bool) -> None:
         _warn_open_server(settings.host)
     os.environ["GLOSSATOR_DATA_DIR"] = str(settings.data_dir)
     os.environ["GLOSSATOR_HOST"] = settings.host
+    os.environ["GLOSSATOR_BOOK"] = settings.book
     with _shared_metrics(workers), _loading_models(engine) if workers == 1 else nullcontext():
         config = uvicorn.Config(
             _single_process_app(settings, engine) if workers == 1 else "glossator.serve.app:create_app",

@@ -37,7 +37,7 @@ def chunk(number: int, text: str, *, url: str, path: tuple[str, ...], chapters: 
 
 
 SITE = "https://example.org/book"
-CHUNKS = [
+_CHUNKS = [
     chunk(0, "The gripper closes. It holds a cup.", url=f"{SITE}/hands", path=("Hands",), chapters=("Body", "Hands")),
     chunk(1, "Fingers bend. Tendons pull.", url=f"{SITE}/hands", path=("Hands", "Fingers"), chapters=("Body", "Hands")),
     chunk(
@@ -46,6 +46,8 @@ CHUNKS = [
     chunk(0, "ہاتھ پکڑتا ہے۔ روبوٹ چلتا ہے.", url=f"{SITE}/urdu", path=("ہاتھ", "گرفت"), chapters=("Body", "اردو")),
     chunk(0, "a table | of numbers", url="https://other.org/book/hands", path=("Tables",), chapters=("Body", "Tables")),
 ]
+_VERSIONS = [("1.0",), ("1.0", "*"), ("2.0", "*"), (), ()]
+CHUNKS = [replace(each, versions=versions) for each, versions in zip(_CHUNKS, _VERSIONS, strict=True)]
 
 
 @pytest.fixture(scope="module")
@@ -92,6 +94,10 @@ def test_each_search_respects_the_limit(index: VectorIndex) -> None:
         (Filters(section="Fingers"), [1]),
         (Filters(section="Finger"), []),
         (Filters(section="گرفت"), [3]),
+        (Filters(version="1.0"), [0, 1]),
+        (Filters(version="*"), [1, 2]),
+        (Filters(version="*", chapter="Body"), [1]),
+        (Filters(version="3.0"), []),
         (Filters(chapter="Body"), [0, 1, 3, 4]),
         (Filters(chapter="اردو"), [3]),
         (Filters(chapter="Body", section="Hands"), [0, 1]),

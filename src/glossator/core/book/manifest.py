@@ -10,6 +10,8 @@ from pathlib import Path
 from glossator.core.book.addresses import DEFAULT_MOUNT, Mount
 from glossator.core.book.locations import is_url
 from glossator.core.book.sources import SourceSummary
+from glossator.core.book.versions import CURRENT, BookVersion, labels, version_at
+from glossator.core.errors import UnknownVersion
 
 FORMAT = 2
 
@@ -38,6 +40,14 @@ class SourceRecord:
     exclude: tuple[str, ...] | None = None
     allow_private: bool | None = None
     revision: str = ""
+    versions: tuple[BookVersion, ...] = ()
+    """Its versions, the current one first; none if it has no versions."""
+    chosen_versions: tuple[str, ...] | None = None
+
+    @property
+    def address(self) -> str:
+        """What the URLs of its documents begin with."""
+        return f"{self.mount.base_url}/" if self.mount.base_url else self.mount.path
 
     @property
     def summary(self) -> SourceSummary:
@@ -49,6 +59,7 @@ class SourceRecord:
             self.mount.base_url or self.base_url or self.mount.path,
             len(self.documents),
             is_url(self.root) or os.path.exists(self.root),  # noqa: PTH110 - false also where nothing may be looked up
+            versions=tuple(dict.fromkeys(version.name for version in self.versions)),
         )
 
 
@@ -79,6 +90,43 @@ class Manifest:
     def name(self) -> str:
         """The name of the book: those of its sources."""
         return ", ".join(dict.fromkeys(source.name for source in self.sources if source.name))
+
+    @property
+    def versions(self) -> tuple[BookVersion, ...]:
+        """The versions of all sources; those with the same name are one."""
+        return tuple({version.name: version for source in self.sources for version in source.versions}.values())
+
+    def version_of(self, url: str) -> str:
+        """The name of the version that a page is of; empty if it is of no version."""
+        version, _ = self._version_of(url)
+        return version.name if version else ""
+
+    def version_labels(self, url: str) -> tuple[str, ...]:
+        """What a page is found by, if the book has versions."""
+        if not self.versions:
+            return ()
+        names = dict.fromkeys(name for version in self.versions for name in version.names)
+        return labels(*self._version_of(url), names)
+
+    def _version_of(self, url: str) -> tuple[BookVersion | None, tuple[BookVersion, ...]]:
+        for source in self.sources:
+            if source.versions and url.startswith(source.address):
+                return version_at(url.removeprefix(source.address), source.versions), source.versions
+        return None, ()
+
+    def searched_version(self, named: str | None) -> str | None:
+        """The label of the version to search: the current one, unless another is named; None without versions."""
+        if named is None:
+            return CURRENT if self.versions else None
+        if any(named in version.names for version in self.versions):
+            return named
+        known = ", ".join(version.name for version in self.versions)
+        remedy = f"Its versions are {known}." if known else "It has no versions: leave it out."
+        raise UnknownVersion(f"The book has no version {named[:40]!r}.", remedy)
+
+    def is_current(self, url: str) -> bool:
+        """Whether a page is of the current version, or of none."""
+        return not self.versions or CURRENT in self.version_labels(url)
 
     @property
     def mounts(self) -> tuple[Mount, ...]:

@@ -31,7 +31,7 @@ class SourceOptions:
     An empty base URL means that the pages are published nowhere else: citations open them on this server.
     `snippets` is a folder outside the source whose files its pages may include. `ref` is the branch or tag of a git
     repository, `include` and `exclude` are patterns of file names, and `allow_private` lets a source be fetched from
-    addresses that are not on the public internet.
+    addresses that are not on the public internet. `versions` names versions of the book, the current one first.
     """
 
     base_url: str | None = None
@@ -42,6 +42,7 @@ class SourceOptions:
     include: tuple[str, ...] | None = None
     exclude: tuple[str, ...] | None = None
     allow_private: bool | None = None
+    versions: tuple[str, ...] | None = None
 
 
 DEFAULT_OPTIONS = SourceOptions()
@@ -63,6 +64,7 @@ class SourceSummary:
     """A source of the index, as reports and lists show it.
 
     `address` is where citations lead: a base URL, or a path of this server. `exists` tells whether its folder is there.
+    `versions` are those of a source that has several, the current one first.
     """
 
     name: str
@@ -72,6 +74,7 @@ class SourceSummary:
     documents: int
     exists: bool = True
     reason: str = ""
+    versions: tuple[str, ...] = ()
 
 
 def parse_layout(name: str) -> Layout:

@@ -6,13 +6,16 @@ import json
 import math
 import posixpath
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
-from urllib.parse import unquote
+from urllib.parse import quote, unquote
 
 import yaml
 
+from glossator.core.book.versions import VERSION_NAME, BookVersion
 from glossator.core.errors import SourceError
+from glossator.core.types import SkippedFile
 from glossator.ingest.files import is_inside, peek
 from glossator.ingest.formats.markdown import scalar, split_front_matter
 from glossator.ingest.layouts.page import (
@@ -22,6 +25,7 @@ from glossator.ingest.layouts.page import (
     SiteLayout,
     SourcePage,
     find_files,
+    listed_versions,
     not_markdown,
     relative_id,
 )
@@ -37,6 +41,9 @@ _PARTIAL = "its name or folder begins with _: it is no page of its own, but othe
 _UNPUBLISHED = "its front matter says that it is a draft or unlisted."
 _NUMBER_PREFIX = re.compile(r"^(\d+)\s*[-_.]+\s*([^-_.\s].*)$")
 _DATE_LIKE = re.compile(r"^(?:\d{1,2}|\d{4})[-_.]\d{2}(?:[-_.](?:\d{1,2}|\d{4}))?")
+_VERSION_OPTIONS = re.compile(r"\bversions:\s*\{(?:[^{}]|\{[^{}]*\})*\}")
+_NEXT = "current"
+"""What Docusaurus calls the version that is not released yet."""
 _VERSION_LIKE = re.compile(r"^\d+[-_.]\d+")
 
 
@@ -54,19 +61,30 @@ def from_config(config: SiteConfig) -> SiteLayout | None:
     docs = config.docs_folder(_option(text, "path", "docs"))
     if docs is None:
         return None
-    found = find_files(docs)
-    pages, left_out = _pages(found, docs, _option(text, "routeBasePath", "docs"))
+    route_base = _option(text, "routeBasePath", "docs").strip("/")
+    versions = _versions(config, text, docs, route_base)
+    pages: list[SourcePage] = []
+    left_out: dict[Path, str] = {}
+    skipped: list[SkippedFile] = []
+    for folder, version in (versions or {docs: BookVersion("", quote(route_base))}).items():
+        found = find_files(folder)
+        own, others = _pages(found, folder, unquote(version.path))
+        below = docs if folder == docs else config.site
+        pages += [replace(page, document_id=relative_id(page.path, below)) for page in own]
+        left_out |= others
+        skipped += found.skipped
     return SiteLayout(
         "docusaurus",
         config.reason,
-        pages,
+        tuple(pages),
         config.site,
         _title(text),
         _site_url(text),
         mdx=not re.search(r"\bformat:\s*['\"](?:detect|md)['\"]", text),
-        skipped=found.skipped,
+        skipped=tuple(skipped),
         docs=docs,
         left_out=left_out,
+        versions=tuple(versions.values()),
     )
 
 
@@ -88,9 +106,49 @@ def _category_files(folder: Path) -> list[Path]:
     return [file for file in files if file.is_file() and is_inside(file, folder)]
 
 
+def _versions(config: SiteConfig, text: str, docs: Path, route_base: str) -> dict[Path, BookVersion]:
+    """The folders of the versions that the site has, the current one first; none without versions.
+
+    The docs folder is the next version, unless the configuration says that it is the last one released.
+    """
+    names = _version_names(config)
+    if not names:
+        return {}
+    last = _literal(text, "lastVersion") or names[0]
+    folders = {name: config.site / "versioned_docs" / f"version-{name}" for name in names}
+    if not re.search(r"\bincludeCurrentVersion:\s*false\b", text):
+        folders[_NEXT] = docs
+    found: dict[Path, BookVersion] = {}
+    for name, folder in sorted(folders.items(), key=lambda item: item[0] != last):
+        if folder.is_dir() and is_inside(folder, config.named):
+            usual = "" if name == last else "next" if name == _NEXT else name
+            below = _version_path(text, name, usual)
+            path = "".join(f"{quote(part)}/" for part in (*route_base.split("/"), *below.split("/")) if part)
+            found[folder] = BookVersion("next", path, (_NEXT,)) if name == _NEXT else BookVersion(name, path)
+    return found if len(found) > 1 else {}
+
+
+def _version_names(config: SiteConfig) -> list[str]:
+    """The released versions, from the newest; only of a site that was named as a whole."""
+    listed = listed_versions(config.site) if config.site == config.named else []
+    return [name for name in listed if isinstance(name, str) and VERSION_NAME.fullmatch(name)]
+
+
+def _version_path(config: str, name: str, usual: str) -> str:
+    """Where a version is below the docs: as its options say, or as is usual."""
+    found = re.search(rf"""['"]?{re.escape(name)}['"]?:\s*\{{[^}}]*?\bpath:\s*['"]([^'"]*)['"]""", config)
+    return found[1] if found else usual
+
+
+def _literal(config: str, name: str) -> str:
+    found = re.search(rf"""\b{name}:\s*['"]([^'"]+)['"]""", config)
+    return found[1] if found else ""
+
+
 def _option(config: str, name: str, default: str) -> str:
-    """A literal option of the docs plugin; for a computed one, the default."""
-    found = re.search(rf"docs:\s*\{{[^}}]*?\b{name}:\s*['\"]([^'\"]*)['\"]", config, re.DOTALL)
+    """A literal option of the docs plugin, not of one of its versions; for a computed one, the default."""
+    whole = _VERSION_OPTIONS.sub("", config)
+    found = re.search(rf"docs:\s*\{{[^}}]*?\b{name}:\s*['\"]([^'\"]*)['\"]", whole, re.DOTALL)
     return found[1] if found else default
 
 

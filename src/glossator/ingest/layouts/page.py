@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
+from glossator.core.book.versions import BookVersion
 from glossator.core.errors import SourceError
 from glossator.core.types import SkippedFile
-from glossator.ingest.files import is_inside, well_formed
+from glossator.ingest.files import is_inside, peek, well_formed
 from glossator.ingest.parsing.values import ParsedFile
 
 MARKDOWN_SUFFIXES = frozenset({".md", ".mdx", ".markdown"})
@@ -49,7 +51,7 @@ class SiteLayout:
     and `extensions` are the Markdown extensions and plugins of the site. `references` has the title and the target of
     every name by which its pages refer to each other, `attributes` the values that its configuration defines. `docs` is
     the folder of the pages; for the readable files in it that are no pages, `left_out` says why; `unused` reports all
-    that are no pages, by kind.
+    that are no pages, by kind. `versions` are those that the generator makes, the current one first.
     """
 
     name: str
@@ -67,6 +69,7 @@ class SiteLayout:
     docs: Path | None = None
     left_out: Mapping[Path, str] = field(default_factory=dict)
     unused: tuple[SkippedFile, ...] = ()
+    versions: tuple[BookVersion, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +116,18 @@ class SiteConfig:
 def not_markdown(generator: str) -> str:
     """Why a readable file that is not Markdown is no page."""
     return f"{generator} makes pages of Markdown only; --layout plain reads other files too."
+
+
+def listed_versions(root: Path) -> list[Any]:
+    """What `versions.json` of a site lists; nothing if there is no such file, or it is no list."""
+    file = root / "versions.json"
+    if not (file.is_file() and is_inside(file, root)):
+        return []
+    try:
+        listed = json.loads(peek(file))
+    except (SourceError, ValueError, RecursionError):
+        return []
+    return listed if isinstance(listed, list) else []
 
 
 class SiteGenerator(Protocol):

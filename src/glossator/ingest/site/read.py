@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from urllib.parse import quote, urldefrag
 
 from glossator.core.book.addresses import BOOK_PATH, validate_base_url
 from glossator.core.book.sources import FetchCounts, clean_name
+from glossator.core.book.versions import BookVersion, version_at
 from glossator.core.errors import SourceError
 from glossator.core.ports import Progress, no_progress
 from glossator.core.text.markup import Resolve, sanitize
@@ -21,6 +22,7 @@ from glossator.ingest.references import MAX_LINK_CHARACTERS, relative_address
 from glossator.ingest.site.content import SitePage
 from glossator.ingest.site.crawl import Crawl, crawl_site, open_site
 from glossator.ingest.site.scope import SiteScope, same_page
+from glossator.ingest.versions import find_versions
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +35,8 @@ class SiteRequest:
     max_pages: int
     pages: FileFilter = ALL_FILES
     """Decides which paths below the URL are read."""
+    versions: Sequence[str] = ()
+    """Names of versions of the book, the current one first."""
 
 
 def read_site(request: SiteRequest, cache: PageCache, progress: Progress = no_progress) -> SourceContents:
@@ -45,7 +49,8 @@ def read_site(request: SiteRequest, cache: PageCache, progress: Progress = no_pr
         reason = crawl_site(crawl, first[0]) if first else ""
     cache.evict_unused()
     base_url = scope.base_url if request.base_url is None else request.base_url and validate_base_url(request.base_url)
-    documents = tuple(_documents(crawl, base_url))
+    versions = find_versions([scope.route(page.url) for page in crawl.pages.values()], request.versions)
+    documents = tuple(_documents(crawl, base_url, versions))
     if not documents:
         skipped = crawl.skipped[0] if crawl.skipped else None
         raise SourceError(
@@ -62,12 +67,13 @@ def read_site(request: SiteRequest, cache: PageCache, progress: Progress = no_pr
         reason,
         notes=tuple(crawl.notes),
         fetches=counts,
+        versions=versions,
     )
 
 
-def _documents(crawl: Crawl, base_url: str) -> Iterator[Document]:
+def _documents(crawl: Crawl, base_url: str, versions: Sequence[BookVersion]) -> Iterator[Document]:
     """A document for each page that is not a copy of another one."""
-    own = {page.url: _own_url(page, crawl) for page in crawl.pages.values()}
+    own = {page.url: _own_url(page, crawl, versions) for page in crawl.pages.values()}
     seen: dict[tuple[str, str], str] = {}
     for page in crawl.pages.values():
         key = (same_page(page.url), page.extracted.text)
@@ -84,11 +90,17 @@ def _documents(crawl: Crawl, base_url: str) -> Iterator[Document]:
             yield _document(page, crawl.scope, base_url, _resolver(page, crawl.scope, own))
 
 
-def _own_url(page: SitePage, crawl: Crawl) -> str:
-    """The canonical URL, if there is a page with the same text: a canonical URL is often set by mistake."""
+def _own_url(page: SitePage, crawl: Crawl, versions: Sequence[BookVersion]) -> str:
+    """The canonical URL, if there is a page with the same text: a canonical URL is often set by mistake.
+
+    That of an old version is often the same page of the current one, which does not stand for it.
+    """
     canonical = crawl.scope.in_scheme(page.canonical)
     original = crawl.pages.get(canonical)
-    return canonical if original and original.extracted.text == page.extracted.text else page.url
+    if original is None or original.extracted.text != page.extracted.text:
+        return page.url
+    here, there = (version_at(crawl.scope.route(url), versions) for url in (page.url, canonical))
+    return canonical if here == there else page.url
 
 
 def _document(page: SitePage, scope: SiteScope, base_url: str, resolve: Resolve) -> Document:

@@ -17,11 +17,12 @@ from glossator.serve.auth.callers import ANYONE, READER, WIDGET, Caller, Scope
 from glossator.serve.auth.keys import KeyStore
 from glossator.serve.auth.tokens import MAX_TOKEN_SECONDS, MIN_TOKEN_SECONDS
 from glossator.serve.doors.base import DEFAULT_DOOR, StrictBody
+from glossator.serve.middleware.books import BookRoute, requested_book
 from glossator.serve.middleware.context import context_of
 from glossator.serve.middleware.rate_limit import RateLimiter, client_address
 
 TOKEN_PATH = "/widget/token"  # noqa: S105 - a path
-_READING_PATHS = frozenset(("/llms.txt",))
+_READING_PATHS = frozenset(("/books", "/llms.txt"))
 """Need no key if reading is public, like the pages of the book."""
 PUBLIC_PATHS = frozenset(
     ("/livez", "/readyz", "/health", "/ask/health", "/style.css", "/reader.js", "/widget.js", "/widget/ur.js")
@@ -57,7 +58,7 @@ class AuthMiddleware:
         if self.public_reading and not credential and not self.keys.is_open and _is_reading(request):
             return READER
         try:
-            return self.keys.authenticate(credential, _origin(request))
+            return self.keys.authenticate(credential, _origin(request), requested_book(request.scope))
         except Unauthorized:
             if self.failures is not None:
                 await self.failures.check(client_address(request))
@@ -93,7 +94,8 @@ def _is_own_origin(request: HTTPConnection, origin: str) -> bool:
 
 def _is_page(scope: AsgiScope) -> bool:
     """Whether the route of a request is a page: its errors are pages, too."""
-    matches = ((route, route.matches(scope)[0]) for route in scope["app"].routes)
+    routes = (route for route in scope["app"].routes if not isinstance(route, BookRoute))  # all books have the same
+    matches = ((route, route.matches(scope)[0]) for route in routes)
     route, match = next(((route, match) for route, match in matches if match is not Match.NONE), (None, Match.NONE))
     return match is Match.FULL and getattr(route, "response_class", None) is HTMLResponse
 
@@ -120,8 +122,8 @@ class TokenResponse(StrictBody):
     expires_in: int
 
 
-def token_routes(keys: KeyStore) -> APIRouter:
-    """The route that issues widget tokens."""
+def token_routes(keys: KeyStore, book: str) -> APIRouter:
+    """The route that issues widget tokens for one book."""
     router = DEFAULT_DOOR.router()
 
     @router.post(TOKEN_PATH, tags=["widget"])
@@ -137,7 +139,7 @@ def token_routes(keys: KeyStore) -> APIRouter:
                 "This key belongs to one user and cannot create tokens for others.", "Use a key without a user."
             )
         user, issuer = body.user or caller.user_id, None if caller in (ANYONE, READER) else caller.name
-        token = keys.create_token(body.origin, user, body.seconds, issuer=issuer)
+        token = keys.create_token(body.origin, user, body.seconds, issuer=issuer, book=book)
         return TokenResponse(token=token, expires_in=body.seconds)
 
     return router

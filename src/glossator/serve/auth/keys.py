@@ -115,10 +115,13 @@ class KeyStore:
         self._change(lambda file: replace(file, secret=secrets.token_hex(32)))
 
     def create_token(
-        self, origin: str, user: str | None = None, seconds: int = 900, *, issuer: str | None = None
+        self, origin: str, user: str | None = None, seconds: int = 900, *, issuer: str | None = None, book: str = ""
     ) -> str:
-        """A token to read and write with from pages of one web origin; `issuer` is the id of the key it ends with."""
-        claims = token_claims(origin, None if user is None else _checked_text(user, "user"), seconds, issuer)
+        """A token to read and write in one book with, from pages of one web origin.
+
+        `issuer` is the id of the key that it ends with.
+        """
+        claims = token_claims(origin, None if user is None else _checked_text(user, "user"), seconds, issuer, book)
         self._refresh()
         return sign_token(claims, self._file.secret if self._file else self._first_secret())
 
@@ -129,8 +132,8 @@ class KeyStore:
             raise _unauthorized()
         return file.secret
 
-    def authenticate(self, credential: str, origin: str | None) -> Caller:
-        """The caller that this key or token belongs to; `origin` is the request's Origin header."""
+    def authenticate(self, credential: str, origin: str | None, book: str = "") -> Caller:
+        """The caller that this key or token belongs to; `origin` is the request's Origin header, `book` its book."""
         self._refresh()
         if not self._closed:
             return ANYONE
@@ -140,7 +143,7 @@ class KeyStore:
                 caller = _key_caller(credential, self._file.keys)
             else:
                 valid = {key.id for key in self._file.keys if not key.expired}
-                caller = token_caller(credential, self._file.secret, origin, valid)
+                caller = token_caller(credential, self._file.secret, origin, valid, book)
         if caller is None:
             raise _unauthorized()
         return caller

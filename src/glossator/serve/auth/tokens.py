@@ -1,4 +1,4 @@
-"""Widget tokens: short-lived JWTs that are valid for pages of one web origin."""
+"""Widget tokens: short-lived JWTs that are valid for one book and for pages of one web origin."""
 
 from __future__ import annotations
 
@@ -16,9 +16,11 @@ _ALGORITHM = "HS256"
 _TOKEN = re.compile(r"[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+")
 
 
-def token_claims(origin: str, user: str | None, seconds: int, issuer: str | None = None) -> dict[str, Any]:
+def token_claims(
+    origin: str, user: str | None, seconds: int, issuer: str | None = None, book: str = ""
+) -> dict[str, Any]:
     """The claims of a new token."""
-    optional = {"sub": user, "iss": issuer}
+    optional = {"sub": user, "iss": issuer, "book": book or None}
     claims: dict[str, Any] = {"aud": web_origin(origin)}
     claims |= {name: value for name, value in optional.items() if value is not None}
     if not MIN_TOKEN_SECONDS <= seconds <= MAX_TOKEN_SECONDS:
@@ -34,8 +36,10 @@ def sign_token(claims: dict[str, Any], secret: str) -> str:
     return jwt.encode(claims, secret, algorithm=_ALGORITHM)
 
 
-def token_caller(token: str, secret: str, origin: str | None, key_ids: AbstractSet[str]) -> Caller | None:
-    """The caller that a token stands for; None if it is not valid for this origin, or no longer."""
+def token_caller(
+    token: str, secret: str, origin: str | None, key_ids: AbstractSet[str], book: str = ""
+) -> Caller | None:
+    """The caller that a token stands for; None if it is not valid for this origin and book, or no longer."""
     import jwt
 
     if not origin or not _TOKEN.fullmatch(token):
@@ -49,6 +53,8 @@ def token_caller(token: str, secret: str, origin: str | None, key_ids: AbstractS
             options={"require": ["exp", "iat", "aud"], "strict_aud": True},
         )
     except jwt.PyJWTError:
+        return None
+    if claims.get("book", "") != book:
         return None
     if "iss" in claims and str(claims["iss"]) not in key_ids:
         return None

@@ -16,8 +16,9 @@ from glossator.core.question import Question
 from glossator.core.receipts import AnswerWithReceipt
 from glossator.core.text.marks import as_source_marks
 from glossator.core.thresholds import Level, confidence_level
+from glossator.core.types import Filters
 from glossator.pipeline import conversations
-from glossator.serve.doors.base import EVENT_STREAM_CONTENT, Door, StrictBody
+from glossator.serve.doors.base import EVENT_STREAM_CONTENT, Door, StrictBody, VersionName
 from glossator.serve.doors.service import (
     AnswerService,
     cited_sources,
@@ -53,6 +54,7 @@ class ChatRequest(StrictBody):
         None, description="Selected text; if provided, the answer is based on it only"
     )
     stream: bool = Field(False, description="Whether to stream the answer as server-sent events")
+    version: VersionName = None
 
 
 class AgentCitation(BaseModel):
@@ -171,7 +173,8 @@ def routes(service: AnswerService) -> APIRouter:
 
 def _question(body: ChatRequest, request: Request, name: str | None) -> Question:
     key = session_for(request, body.session_id)
-    return Question(body.message, body.context_text, session=key, idempotency_key=name)
+    filters = Filters(version=body.version)
+    return Question(body.message, body.context_text, filters, session=key, idempotency_key=name)
 
 
 async def _stream(service: AnswerService, body: ChatRequest, request: Request, *, sources_in_text: bool) -> Response:

@@ -11,7 +11,8 @@ from starlette.responses import Response
 from glossator.core.answers import Delta
 from glossator.core.question import Question
 from glossator.core.receipts import AnswerWithReceipt
-from glossator.serve.doors.base import EVENT_STREAM_CONTENT, Door, StrictBody
+from glossator.core.types import Filters
+from glossator.serve.doors.base import EVENT_STREAM_CONTENT, Door, StrictBody, VersionName
 from glossator.serve.doors.service import (
     AnswerService,
     cited_sources,
@@ -35,6 +36,7 @@ class AskRequest(StrictBody):
     )
     top_k: Annotated[int, Field(ge=1, le=20)] = Field(5, description="Number of chunks to retrieve")
     stream: bool = Field(False, description="Whether to stream the answer as server-sent events")
+    version: VersionName = None
 
 
 class Source(BaseModel):
@@ -77,7 +79,7 @@ def routes(service: AnswerService) -> APIRouter:
     router = DOOR.router()
 
     def build_question(body: AskRequest) -> Question:
-        return Question(body.question, top_k=body.top_k)
+        return Question(body.question, filters=Filters(version=body.version), top_k=body.top_k)
 
     @router.post("/ask", tags=["ask"], response_model=AskResponse, responses={200: {"content": EVENT_STREAM_CONTENT}})
     async def ask(body: AskRequest, request: Request) -> AskResponse | Response:

@@ -7,12 +7,12 @@ import re
 from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass, field, replace
 from http import HTTPStatus
-from typing import Any
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.routing import APIRoute
-from pydantic import BaseModel, BeforeValidator, ConfigDict
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse, Response
 
@@ -56,6 +56,13 @@ def _none_if_blank(value: Any) -> Any:
 
 NoneIfBlank = BeforeValidator(_none_if_blank)
 """An empty optional text means that there is none."""
+
+
+VersionName = Annotated[
+    Annotated[str, Field(max_length=60)] | None,
+    NoneIfBlank,
+    Field(description="Version of the book, if it has versions; the current one if none is named"),
+]
 
 
 class StrictBody(BaseModel):

@@ -18,7 +18,7 @@ from glossator.core.question import Question
 from glossator.core.receipts import AnswerWithReceipt
 from glossator.core.text.formulas import typeset_all
 from glossator.core.types import Filters
-from glossator.serve.doors.base import EVENT_STREAM_CONTENT, Door, NoneIfBlank, StrictBody
+from glossator.serve.doors.base import EVENT_STREAM_CONTENT, Door, NoneIfBlank, StrictBody, VersionName
 from glossator.serve.doors.service import (
     AnswerService,
     cited_sources,
@@ -58,6 +58,7 @@ class MetadataFilter(StrictBody):
     section: Annotated[Annotated[str, Field(max_length=500)] | None, NoneIfBlank] = Field(
         None, description="Filter results to specific section name (exact match)", examples=["Inverse Kinematics"]
     )
+    version: VersionName = None
 
 
 class ChatRequest(StrictBody):
@@ -182,7 +183,7 @@ def routes(service: AnswerService) -> APIRouter:
     router = DOOR.router()
 
     def build_question(body: ChatRequest, key: SessionKey, name: str | None) -> Question:
-        filters = Filters(body.filters.source_url_prefix, body.filters.section) if body.filters else Filters()
+        filters = Filters(**body.filters.model_dump()) if body.filters else Filters()
         return Question(body.query, body.selected_text, filters, session=key, idempotency_key=name)
 
     @router.post("/chat", tags=["chat"])

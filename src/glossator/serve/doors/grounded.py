@@ -18,7 +18,7 @@ from glossator.core.types import Filters
 from glossator.pipeline import conversations
 from glossator.serve.doors.agent import CODES, ErrorResponse, SessionId
 from glossator.serve.doors.agent import DOOR as AGENT
-from glossator.serve.doors.base import EVENT_STREAM_CONTENT, Door, NoneIfBlank, StrictBody
+from glossator.serve.doors.base import EVENT_STREAM_CONTENT, Door, NoneIfBlank, StrictBody, VersionName
 from glossator.serve.doors.service import (
     AnswerService,
     cited_sources,
@@ -39,6 +39,7 @@ class QueryFilters(StrictBody):
 
     chapter: Annotated[Annotated[str, Field(max_length=500)] | None, NoneIfBlank] = None
     section: Annotated[Annotated[str, Field(max_length=500)] | None, NoneIfBlank] = None
+    version: VersionName = None
 
 
 class AgentRequest(StrictBody):
@@ -139,8 +140,7 @@ def routes(service: AnswerService) -> APIRouter:
     @router.post("/agent/query/session", tags=["grounded"], response_model=AgentResponse, responses=responses)
     async def query(body: AgentRequest, request: Request) -> AgentResponse | Response:
         """Ask in a conversation; a new one is created if none is named."""
-        query_filters = body.filters or QueryFilters()
-        filters = Filters(section=query_filters.section, chapter=query_filters.chapter)
+        filters = Filters(**body.filters.model_dump()) if body.filters else Filters()
 
         def question(name: str | None) -> Question:
             key = session_for(request, body.conversation, name)

@@ -20,9 +20,10 @@ from glossator.core.errors import QuestionError
 from glossator.core.question import Past, Question
 from glossator.core.receipts import AnswerWithReceipt
 from glossator.core.text.marks import strip_marks
+from glossator.core.types import Filters
 from glossator.core.validation import MAX_QUESTION_LENGTH, MAX_SELECTION_LENGTH
 from glossator.pipeline.answering import AnswerIterator
-from glossator.serve.doors.base import Door, NoneIfBlank, with_request
+from glossator.serve.doors.base import Door, NoneIfBlank, VersionName, with_request
 from glossator.serve.doors.service import AnswerService, cited_sources, suggestion_list, with_notice, without_marks
 from glossator.serve.doors.streams import STREAM_HEADERS
 from glossator.serve.middleware.context import context_of
@@ -90,6 +91,7 @@ class CompletionRequest(BaseModel):
     selected_text: Annotated[Annotated[str, Field(max_length=MAX_SELECTION_LENGTH)] | None, NoneIfBlank] = Field(
         None, description="Extension: answer from this text only"
     )
+    version: VersionName = Field(None, description="Extension: version of the book; the current one if none is named")
 
 
 class _UrlCitation(BaseModel):
@@ -185,7 +187,7 @@ def routes(service: AnswerService) -> APIRouter:
     async def complete(body: CompletionRequest, request: Request) -> Completion | Response:
         """Answer the last message, which must be a user's; the messages before it are its context."""
         text, past = _question_and_past(body.messages)
-        question = Question(text, body.selected_text, past=past)
+        question = Question(text, body.selected_text, Filters(version=body.version), past=past)
         completion_id, created = f"chatcmpl-{uuid.uuid4().hex}", int(time.time())
         if body.stream:
             include_usage = bool(body.stream_options and body.stream_options.include_usage)

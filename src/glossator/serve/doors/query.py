@@ -13,7 +13,8 @@ from starlette.responses import Response
 from glossator.core.answers import Delta
 from glossator.core.question import Question
 from glossator.core.receipts import AnswerWithReceipt
-from glossator.serve.doors.base import EVENT_STREAM_CONTENT, Door, StrictBody
+from glossator.core.types import Filters
+from glossator.serve.doors.base import EVENT_STREAM_CONTENT, Door, StrictBody, VersionName
 from glossator.serve.doors.service import (
     AnswerService,
     cited_sources,
@@ -48,6 +49,7 @@ class AgentRequest(StrictBody):
     top_k: Annotated[int, Field(ge=1, le=10)] = Field(5, description="Number of chunks to retrieve")
     include_sources: bool = Field(True, description="Whether to return the sources, and to cite them")
     stream: bool = Field(False, description="Whether to stream the answer as server-sent events")
+    version: VersionName = None
 
 
 class SourceChunk(BaseModel):
@@ -103,7 +105,8 @@ def routes(service: AnswerService) -> APIRouter:
 
     def build_question(body: AgentRequest, context: RequestContext) -> Question:
         seconds = service.engine.settings.query_seconds - _FALLBACK_SECONDS - context.seconds
-        return Question(body.query, top_k=body.top_k, deadline=time.monotonic() + seconds)
+        filters = Filters(version=body.version)
+        return Question(body.query, filters=filters, top_k=body.top_k, deadline=time.monotonic() + seconds)
 
     @router.post(
         "/query", tags=["query"], response_model=AgentResponse, responses={200: {"content": EVENT_STREAM_CONTENT}}

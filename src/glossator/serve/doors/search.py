@@ -17,7 +17,7 @@ from glossator.core.question import Question
 from glossator.core.types import ContentsEntry, Filters
 from glossator.core.validation import MAX_QUESTION_LENGTH, MAX_TOP_K
 from glossator.pipeline.wiring import Engine
-from glossator.serve.doors.base import DEFAULT_DOOR, StrictBody
+from glossator.serve.doors.base import DEFAULT_DOOR, StrictBody, VersionName
 
 
 class FilterModel(StrictBody):
@@ -26,6 +26,7 @@ class FilterModel(StrictBody):
     source_url_prefix: Annotated[str | None, Field(max_length=2000)] = None
     section: Annotated[str | None, Field(max_length=500)] = None
     chapter: Annotated[str | None, Field(max_length=500)] = None
+    version: VersionName = None
 
 
 class SearchQuery(BaseModel):
@@ -37,6 +38,7 @@ class SearchQuery(BaseModel):
     source_url_prefix: Annotated[str | None, Field(max_length=2000)] = None
     section: Annotated[str | None, Field(max_length=500)] = None
     chapter: Annotated[str | None, Field(max_length=500)] = None
+    version: VersionName = None
 
 
 class SearchRequest(StrictBody):
@@ -62,6 +64,7 @@ class PassageModel(BaseModel):
     end: int
     text: str
     score: float
+    version: str = Field("", description="Version of the book that the page is of, if it has versions")
     created_at: float = Field(description="When the chunk was indexed, in seconds since 1970")
 
 
@@ -105,7 +108,8 @@ def routes(engine: Engine) -> APIRouter:
     @router.get("/search", tags=["search"])
     async def search(query: Annotated[SearchQuery, Query()]) -> SearchResponse:
         """The passages most relevant to a question."""
-        return await run(query.q, query.top_k, Filters(query.source_url_prefix, query.section, query.chapter))
+        filters = Filters(query.source_url_prefix, query.section, query.chapter, query.version)
+        return await run(query.q, query.top_k, filters)
 
     @router.post("/search", tags=["search"])
     async def search_with_filters(body: SearchRequest) -> SearchResponse:
@@ -116,14 +120,15 @@ def routes(engine: Engine) -> APIRouter:
     async def llms() -> Response:
         """The table of contents with URLs, in Markdown, for language models."""
         generation = await asyncio.to_thread(engine.generation)
-        entries = await asyncio.to_thread(generation.documents.contents)
-        return _Markdown(_as_markdown(generation.manifest.name, entries))
+        entries = await asyncio.to_thread(generation.contents)
+        return _Markdown(_as_markdown(generation.manifest.name, entries, engine.settings.book_prefix))
 
     return router
 
 
-def _as_markdown(name: str, entries: list[ContentsEntry]) -> str:
-    lines = [f"# {_escape(name)}", "", "> Ask it at POST /ask, search it at GET /search?q=…, or over MCP at /mcp.", ""]
+def _as_markdown(name: str, entries: list[ContentsEntry], prefix: str) -> str:
+    doors = f"> Ask it at POST {prefix}/ask, search it at GET {prefix}/search?q=…, or over MCP at {prefix}/mcp."
+    lines = [f"# {_escape(name)}", "", doors, ""]
     chapter: tuple[str, ...] | None = None
     for entry in entries:
         if entry.chapters[:-1] != chapter:

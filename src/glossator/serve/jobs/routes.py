@@ -75,7 +75,7 @@ class IngestJobList(BaseModel):
 def job_routes(engine: Engine) -> APIRouter:
     """Ingest jobs; all of these need the scope `admin`."""
     router = DEFAULT_DOOR.router()
-    files = JobFiles(engine.settings.data_dir)
+    files = JobFiles(engine.settings.book_dir)
 
     @router.post("/admin/ingest", tags=["operations"], status_code=HTTPStatus.ACCEPTED)
     async def start(body: IngestJobRequest) -> IngestJobState:

@@ -33,7 +33,7 @@ def main() -> None:
 
 def run_job(settings: Settings, job_id: str, sources: tuple[str, ...]) -> None:
     """Ingest sources; whatever happens is in the file of the job."""
-    files = JobFiles(settings.data_dir)
+    files = JobFiles(settings.book_dir)
     with files.living(job_id):
         job = Job(job_id, JobStatus.RUNNING, sources, timestamp())
         files.write(job)

@@ -26,7 +26,7 @@ _log = logging.getLogger(__name__)
 
 def start_job(settings: Settings, sources: Sequence[str]) -> Job:
     """Start a job, and return once it runs; if another is running, that one is named."""
-    files = JobFiles(settings.data_dir)
+    files = JobFiles(settings.book_dir)
     with files.starting():
         if (running := files.running()) is not None:
             raise RequestRejected(

@@ -20,6 +20,7 @@ from glossator.serve.mcp.sections import find_by_title, find_by_url, next_url, p
 
 MAX_SECTION_LENGTH = 20_000
 """Characters of a section in one result."""
+_VERSION = "Version of the book, if it has versions; the current one if omitted."
 _MAX_URL, _MAX_PREFIX, _MAX_NAME = MAX_QUESTION_LENGTH, 2000, 500
 
 
@@ -39,6 +40,7 @@ class SearchArguments(_Arguments):
     source_url_prefix: str | None = Field(
         default=None, max_length=_MAX_PREFIX, description="Only pages whose URL or path begins with this."
     )
+    version: str | None = Field(default=None, max_length=_MAX_NAME, description=_VERSION)
 
 
 class AskArguments(_Arguments):
@@ -50,6 +52,7 @@ class AskArguments(_Arguments):
         max_length=MAX_SELECTION_LENGTH,
         description="Answer from this text only, instead of the book. Omit it to ask the book.",
     )
+    version: str | None = Field(default=None, max_length=_MAX_NAME, description=_VERSION)
 
 
 class ReadArguments(_Arguments):
@@ -72,7 +75,7 @@ class ReadArguments(_Arguments):
 class LinkedPassage(Passage):
     """A passage with a link to its section."""
 
-    section_url: Annotated[str, Field(description="URL of the section, for read_section.")]
+    section_url: Annotated[str, Field(description="URL of the section, for read_section.")] = ""
 
 
 class SearchResult(BaseModel):
@@ -126,6 +129,7 @@ async def search_book(engine: Engine, arguments: SearchArguments) -> SearchResul
         "source_url_prefix": arguments.source_url_prefix,
         "section": arguments.section,
         "chapter": arguments.chapter,
+        "version": arguments.version,
     }
     filters = Filters(**{name: validate_text(value, name) for name, value in filter_values.items() if value})
     found = await pipeline.search(engine, Question(arguments.query, filters=filters, top_k=arguments.top_k))
@@ -146,7 +150,8 @@ def _with_links(engine: Engine, passages: Sequence[Passage]) -> list[LinkedPassa
 async def ask_book(engine: Engine, arguments: AskArguments) -> AnswerResult:
     """An answer; unsupported sentences are counted, never returned."""
     selection = arguments.selected_text if (arguments.selected_text or "").strip() else None
-    answer: Answer = await pipeline.ask(engine, Question(arguments.question, selection))
+    filters = Filters(version=arguments.version or None)
+    answer: Answer = await pipeline.ask(engine, Question(arguments.question, selection, filters))
     return AnswerResult(
         text=answer.text,
         citations=[
@@ -170,8 +175,10 @@ async def read_section(engine: Engine, arguments: ReadArguments) -> SectionResul
 
 
 def _read(engine: Engine, arguments: ReadArguments) -> SectionResult:
-    documents = engine.generation().documents
-    contents = documents.contents()
+    generation = engine.generation()
+    documents = generation.documents
+    version = generation.manifest.version_of((arguments.url or "").partition("#")[0])
+    contents = generation.contents(version or None)
     if arguments.url:
         location = find_by_url(documents, contents, arguments.url)
     else:

@@ -17,6 +17,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from glossator.core.errors import GlossatorError
 from glossator.serve.doors.base import SESSION_SCOPE_KEY, Door, door_for, with_request
 from glossator.serve.doors.streams import event
+from glossator.serve.middleware.books import book_prefix
 from glossator.serve.middleware.context import context_of
 from glossator.serve.problems import Problem
 from glossator.serve.site.pages import problem_page
@@ -79,7 +80,7 @@ def error_response(request: Request, error: Exception, doors: Sequence[Door], *,
     if problem.status >= HTTPStatus.INTERNAL_SERVER_ERROR:
         _log_error(error, problem)
     if getattr(request.scope.get("route"), "response_class", None) is HTMLResponse:
-        return HTMLResponse(problem_page(problem.message), problem.status)
+        return HTMLResponse(problem_page(problem.message, book_prefix(request.scope)), problem.status)
     response = door.error_response(problem)
     response.headers.update(getattr(error, "headers", None) or {})
     return response

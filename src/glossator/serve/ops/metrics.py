@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from threading import Lock
 
@@ -60,6 +60,7 @@ class Metrics:
             multiprocess_mode="livemax",
         )
         self._engine = engine
+        self._engines: list[Engine] = []
         self._lock = Lock()
         self._last_totals: dict[str, int] = {}
         self._registry = registry
@@ -67,8 +68,12 @@ class Metrics:
             self._registry = CollectorRegistry()
             multiprocess.MultiProcessCollector(self._registry)  # type: ignore[no-untyped-call]
             _remove_dead_workers(Path(folder))
-        self._registry.register(_GenerationCollector(engine))
+        self._registry.register(_GenerationCollector(self._engines))
         self._update_from_engine()
+
+    def watch(self, engine: Engine) -> None:
+        """Include the generation and the cache of a book; the models are those of the default book."""
+        self._engines.append(engine)
 
     def record_request(self, method: str, route: str, status: int, seconds: float, times: StageTimes) -> None:
         """Count a finished request and its stages."""
@@ -103,8 +108,8 @@ class Metrics:
         """Add what the engine has counted since the last update."""
         engine, (input_tokens, output_tokens) = self._engine, self._engine.token_usage
         with self._lock:
-            self._set_total(self.cache, "hit", engine.cache.hits)
-            self._set_total(self.cache, "miss", engine.cache.misses)
+            self._set_total(self.cache, "hit", sum(each.cache.hits for each in self._engines))
+            self._set_total(self.cache, "miss", sum(each.cache.misses for each in self._engines))
             if state := engine.embedder_state:
                 self.breaker.labels("embedder").set(_BREAKER_STATES[state])
             if not engine.model_states:
@@ -120,17 +125,21 @@ class Metrics:
 
 
 class _GenerationCollector(Collector):
-    """Reads the current generation, which is the same for all workers."""
+    """Reads the current generation of each open book, which is the same for all workers."""
 
-    def __init__(self, engine: Engine) -> None:
-        self._engine = engine
+    def __init__(self, engines: Sequence[Engine]) -> None:
+        self._engines = engines
 
     def collect(self) -> Iterator[Metric]:
-        try:
-            current = self._engine.generations.current() or 0
-        except IndexUnavailable:
-            current = 0
-        yield GaugeMetricFamily("glossator_index_generation", "Current index generation; 0 if there is none.", current)
+        help_text = "Current index generation of each book; 0 if there is none."
+        family = GaugeMetricFamily("glossator_index_generation", help_text, labels=("book",))
+        for engine in tuple(self._engines):
+            try:
+                current = engine.generations.current() or 0
+            except IndexUnavailable:
+                current = 0
+            family.add_metric((engine.settings.book,) if engine.settings.book else (), current)
+        yield family
 
 
 def _remove_dead_workers(folder: Path) -> None:

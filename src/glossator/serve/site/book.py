@@ -26,6 +26,10 @@ class ServedBook:
     name: str
     contents: Sequence[ContentsEntry]
     mounts: Sequence[Mount]
+    prefix: str = ""
+    """What the paths of this book begin with, if the server has several."""
+    version: str = ""
+    """The version that the contents are of, unless it is the current one."""
 
     def path_of(self, url: str) -> str:
         """Where this server shows a page of the book."""
@@ -41,23 +45,35 @@ class ServedBook:
         )
 
 
-def served_book(generation: Generation) -> ServedBook:
-    """The book of a generation."""
+def served_book(generation: Generation, prefix: str = "", version: str = "") -> ServedBook:
+    """The book of a generation, in one version: the one that is named, or the current one."""
     manifest = generation.manifest
-    entries = generation.documents.contents()
+    entries = generation.contents(version or None)
     contents = [replace(entry, url=local_path(entry.url, manifest.mounts)) for entry in entries]
-    return ServedBook(manifest.name, contents, manifest.mounts)
+    return ServedBook(manifest.name, contents, manifest.mounts, prefix, version)
 
 
-def page_at(generation: Generation, book: ServedBook, path: str) -> Document | None:
-    """The page at a path of this server: its own below /book, or the one that it has where it is published."""
-    by_path = {_normalized(entry.url): entry.document_id for entry in reversed(book.contents)}
-    found = by_path.get(_normalized(path) or _normalized(BOOK_PATH))
+def page_at(generation: Generation, prefix: str, path: str) -> tuple[ServedBook, Document | None]:
+    """The page at a path of its book, and the book in the version of that page.
+
+    The path is that of the page below /book, or the one that it has where it is published.
+    """
+    published, mounts = generation.documents.contents(), generation.manifest.mounts
+    by_path = {_normalized(local_path(entry.url, mounts)): entry for entry in reversed(published)}
+    found = by_path.get(_normalized(f"{prefix}/{_normalized(path) or BOOK_PATH}"))
     if found is None:
-        published = generation.documents.contents()
-        found = next((e.document_id for e in published if _normalized(e.url) == _normalized(path)), None)
-    document = generation.documents.get(found) if found is not None else None
-    return replace(document, url=book.path_of(document.url)) if document else None
+        found = next((entry for entry in published if _normalized(entry.url) == _normalized(path)), None)
+    is_other = found is not None and not generation.manifest.is_current(found.url)
+    book = served_book(generation, prefix, generation.manifest.version_of(found.url) if found and is_other else "")
+    document = generation.documents.get(found.document_id) if found is not None else None
+    return book, replace(document, url=book.path_of(document.url)) if document else None
+
+
+class PublishedVersion(BaseModel):
+    """A version of the book: pages whose URLs begin with `url` are of it, the longest beginning decides."""
+
+    name: str
+    url: str
 
 
 class BookInfo(BaseModel):
@@ -65,6 +81,7 @@ class BookInfo(BaseModel):
 
     name: str = Field(description="Name of the book", examples=["Physical AI"])
     examples: list[str] = Field(description="Up to three questions that the book answers")
+    versions: list[PublishedVersion] = Field(description="Where the versions of the book are, if it has versions")
 
 
 def book_routes(engine: Engine, examples: ExampleQuestions) -> APIRouter:
@@ -75,7 +92,9 @@ def book_routes(engine: Engine, examples: ExampleQuestions) -> APIRouter:
     async def book_info() -> BookInfo:
         """The name of the book, and questions to begin with."""
         generation = await asyncio.to_thread(engine.generation)
-        return BookInfo(name=generation.manifest.name, examples=list(await examples.get()))
+        sources = generation.manifest.sources
+        versions = [PublishedVersion(name=v.name, url=s.address + v.path) for s in sources for v in s.versions]
+        return BookInfo(name=generation.manifest.name, examples=list(await examples.get()), versions=versions)
 
     return router
 

@@ -9,7 +9,7 @@ from html import escape, unescape
 from urllib.parse import urljoin
 
 from glossator.core.text.formulas import FORMULA, MathTree, typeset
-from glossator.core.text.markup import sanitize
+from glossator.core.text.markup import MEDIA_PATH, sanitize
 
 MAX_TYPESET_CHARACTERS = 50_000
 """Formulas of a page beyond this length together are shown as TeX."""
@@ -19,10 +19,10 @@ _HEADING = re.compile(r"<(/?)h1\b")
 
 
 @lru_cache(maxsize=32)
-def page_html(html: str, path: str, *, has_title: bool) -> str:
+def page_html(html: str, path: str, prefix: str = "", *, has_title: bool) -> str:
     """The HTML of a page with at most one first-level heading: its title, unless that is shown above.
 
-    `path` is where the page is, for relative links.
+    `path` is where the page is, for relative links; `prefix` is what the paths of its book begin with, for images.
     """
     left = MAX_TYPESET_CHARACTERS
 
@@ -33,7 +33,10 @@ def page_html(html: str, path: str, *, has_title: bool) -> str:
         tree = typeset(tex, block=found["tag"] == "div") if left >= 0 else None
         return found[0] if tree is None else _element(tree)
 
-    clean = sanitize(_FORMULA_NODE.sub(formula, html), lambda _tag, url: urljoin(path, url))
+    def resolve(tag: str, url: str) -> str:
+        return prefix + url if tag == "img" and url.startswith(MEDIA_PATH) else urljoin(path, url)
+
+    clean = sanitize(_FORMULA_NODE.sub(formula, html), resolve)
     kept = 2 if has_title else 0  # tags: the title's first and last
     headings = itertools.count()
     return _HEADING.sub(lambda tag: tag[0] if next(headings) < kept else f"<{tag[1]}h2", clean)

@@ -16,7 +16,6 @@ from glossator.serve.site.book import ServedBook
 from glossator.serve.site.markup import page_html, text_html
 
 _SAFE_SCHEMES = ("http://", "https://", "/")
-_SCRIPTS = '<script type="module" src="/widget.js"></script><script type="module" src="/reader.js"></script>'
 _FRAME = '<div class="wide" tabindex="0">'
 """Around a table, which scrolls there if it is wider than the page."""
 _WRAPPERS = {
@@ -50,14 +49,15 @@ class HomePage:
 def ask_page(book: ServedBook, home: HomePage) -> str:
     """The home page: the book's title, a form for browsers without scripts, the contents, and the book's front page."""
     form = (
-        '<form action="/" method="get" role="search"><label for="q">Your question</label>'
+        f'<form action="{book.prefix}/" method="get" role="search"><label for="q">Your question</label>'
         f'<input id="q" name="q" dir="auto" maxlength="32000" value="{escape(home.question)}">'
         '<button type="submit">Ask</button></form>'
     )
-    first = f"<article>{_body(home.front, keeps_title=False)}</article>" if home.front and not home.answer else ""
+    front = home.front if not home.answer else None
+    first = f"<article>{_body(front, book.prefix, keeps_title=False)}</article>" if front else ""
     name = book.name or DEFAULT_NAME
     body = (
-        f'<h1 dir="auto">{escape(name)}</h1>{_INTRODUCTION}{form}{_examples(home.examples)}'
+        f'<h1 dir="auto">{escape(name)}</h1>{_INTRODUCTION}{form}{_examples(home.examples, book.prefix)}'
         f"{_answer(home.answer) if home.answer else ''}"
         '<h2 id="contents-title">Contents</h2>'
         f'<nav aria-labelledby="contents-title">{_contents(book.contents)}</nav>{first}'
@@ -75,12 +75,12 @@ def book_page(document: Document, book: ServedBook) -> str:
         if entry
     )
     name = book.name or DEFAULT_NAME
-    title, _, text = _body(document).partition("</h1>")
+    title, _, text = _body(document, book.prefix).partition("</h1>")
     return _page(
         f"{document.title} – {name}",
         f'<button class="menu" popovertarget="contents" dir="auto">☰ {escape(document.title)}</button>'
-        f'<nav id="contents" popover aria-label="Contents"><p class="book" dir="auto"><a href="/">{escape(name)}'
-        f"</a></p>{_contents(book.contents, document.document_id)}</nav>"
+        f'<nav id="contents" popover aria-label="Contents"><p class="book" dir="auto"><a href="{book.prefix}/">'
+        f"{escape(name)}</a></p>{_contents(book.contents, document.document_id)}</nav>"
         f'<main><article dir="{_direction(document.text)}">{title}</h1>'
         f"{_page_contents(document)}{text}</article>"
         f'<nav class="pager" aria-label="Pages before and after">{pager}</nav></main>{_chat(book)}',
@@ -94,15 +94,15 @@ def _direction(text: str) -> str:
     return "rtl" if sum(each in ("R", "AL") for each in words) > words.count("L") else "ltr"
 
 
-def missing_page() -> str:
-    """The page for an unknown path."""
-    body = '<h1>Not found</h1><p>This page is not in the book. <a href="/">Ask the book</a></p>'
+def missing_page(prefix: str = "") -> str:
+    """The page for an unknown path; the paths of the book begin with `prefix`."""
+    body = f'<h1>Not found</h1><p>This page is not in the book. <a href="{prefix}/">Ask the book</a></p>'
     return _page("Not found", f"<main>{body}</main>")
 
 
-def problem_page(message: str) -> str:
-    """The page for an error, with its message."""
-    body = f'<h1>Ask the book</h1><p>{escape(message)}</p><p><a href="/">Try again</a></p>'
+def problem_page(message: str, prefix: str = "") -> str:
+    """The page for an error, with its message; the paths of the book begin with `prefix`."""
+    body = f'<h1>Ask the book</h1><p>{escape(message)}</p><p><a href="{escape(prefix)}/">Try again</a></p>'
     return _page("Glossator", f"<main>{body}</main>")
 
 
@@ -125,13 +125,15 @@ def _chat(book: ServedBook) -> str:
     """The chat, with the name of the book, and the paths of its pages here by the beginnings of their URLs."""
     mounts = sorted((m for m in book.mounts if m.base_url), key=lambda mount: -len(mount.base_url))
     paths = json.dumps([(f"{mount.base_url}/", mount.path) for mount in mounts])
-    return f'<glossator-chat local="{escape(paths)}" book="{escape(book.name)}"></glossator-chat>{_SCRIPTS}'
+    scripts = "".join(f'<script type="module" src="{book.prefix}/{name}.js"></script>' for name in ("widget", "reader"))
+    version = f' version="{escape(book.version)}"' if book.version else ""
+    return f'<glossator-chat local="{escape(paths)}" book="{escape(book.name)}"{version}></glossator-chat>{scripts}'
 
 
-def _examples(questions: Sequence[str]) -> str:
+def _examples(questions: Sequence[str], prefix: str) -> str:
     if not questions:
         return ""
-    links = (f'<li dir="auto"><a href="/?{urlencode({"q": one})}">{escape(one)}</a></li>' for one in questions)
+    links = (f'<li dir="auto"><a href="{prefix}/?{urlencode({"q": one})}">{escape(one)}</a></li>' for one in questions)
     return f'<p class="part" id="examples">For example</p><ul aria-labelledby="examples">{"".join(links)}</ul>'
 
 
@@ -194,14 +196,14 @@ def _link(url: str, text: str) -> str:
     return f'<a href="{escape(_local_path(url) + fragment)}">{escape(text)}</a>'
 
 
-def _body(document: Document, *, keeps_title: bool = True) -> str:
+def _body(document: Document, prefix: str, *, keeps_title: bool = True) -> str:
     """The page as the book has it, below its title; without HTML of its own, block by block."""
     title = next((b for b in document.blocks[:3] if b.kind is BlockKind.HEADING and b.level == 1), None)
     top = "h1" if keeps_title else "h2"
     above = "" if title else f'<{top} dir="auto">{escape(document.title)}</{top}>'
     has_title = title is not None and keeps_title
     if document.html:
-        html = page_html(document.html, _local_path(document.url), has_title=has_title)
+        html = page_html(document.html, _local_path(document.url), prefix, has_title=has_title)
         return above + html.replace("<table", '<div class="wide" tabindex="0"><table').replace(
             "</table>", "</table></div>"
         )

@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from glossator.core.book.manifest import Manifest, SourceRecord
+from glossator.core.book.names import BOOKS_FOLDER, is_book_name
 from glossator.core.errors import (
     IndexCorrupted,
     IndexNotFound,
@@ -73,6 +74,11 @@ class Generations:
     def is_empty(self) -> bool:
         """Whether nothing has been ingested."""
         return not (self.root / "CURRENT").exists()
+
+    def books(self) -> list[str]:
+        """The names of the books in this data directory."""
+        found = (file.parent.name for file in (self.root / BOOKS_FOLDER).glob("*/CURRENT"))
+        return sorted(name for name in found if is_book_name(name))
 
     def fingerprint(self) -> str:
         """That of the embedding model that made the current generation; empty if there is none to read."""

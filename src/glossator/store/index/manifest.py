@@ -9,6 +9,7 @@ from typing import Any
 
 from glossator.core.book.addresses import Mount
 from glossator.core.book.manifest import FORMAT, Manifest, SourceRecord
+from glossator.core.book.versions import BookVersion
 from glossator.core.errors import IndexCorrupted, IndexMismatch
 
 
@@ -59,7 +60,8 @@ def _incomplete(place: str) -> IndexCorrupted:
 def _source_record(values: dict[str, Any]) -> SourceRecord:
     """A source of this or another version: what that version did not know has its default."""
     mount = {"mount": Mount(**values["mount"])} if "mount" in values else {}
-    return SourceRecord(**_known(SourceRecord, values) | mount)
+    versions = tuple(BookVersion(v["name"], v["path"], tuple(v["aliases"])) for v in values.get("versions", ()))
+    return SourceRecord(**_known(SourceRecord, values) | mount | {"versions": versions})
 
 
 def _known(kind: type[Manifest | SourceRecord], values: dict[str, Any]) -> dict[str, Any]:

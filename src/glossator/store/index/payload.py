@@ -28,6 +28,7 @@ def to_payload(chunk: Chunk, row: int, created_at: str) -> dict[str, Any]:
         "content_hash": chunk.content_hash,
         "sentences": [n for span in chunk.sentences for n in (span.start, span.end)],
         "row": row,
+        "versions": list(chunk.versions),
     }
 
 
@@ -49,12 +50,14 @@ def to_chunk(payload: dict[str, Any]) -> Chunk:
         text=payload["content"],
         sentences=tuple(Span(a, b) for a, b in zip(offsets[::2], offsets[1::2], strict=True)),
         row=payload["row"],
+        versions=tuple(payload.get("versions", ())),
     )
 
 
 def exact_conditions(filters: Filters) -> list[tuple[str, str]]:
     """The lists of a payload that must contain a value."""
-    return [(field, value) for field, value in (("sections", filters.section), ("chapters", filters.chapter)) if value]
+    wanted = {"sections": filters.section, "chapters": filters.chapter, "versions": filters.version}
+    return [(field, value) for field, value in wanted.items() if value]
 
 
 def prefix_condition(filters: Filters) -> tuple[str, str] | None:

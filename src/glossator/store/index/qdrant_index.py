@@ -24,7 +24,7 @@ from glossator.store.index.keywords import KeywordEncoder
 from glossator.store.index.payload import exact_conditions, prefix_condition, to_chunk, to_payload
 
 DENSE, WORDS = "dense", "words"
-_FILTER_FIELDS = {"url": True, "path": True, "sections": False, "chapters": False}
+_FILTER_FIELDS = {"url": True, "path": True, "sections": False, "chapters": False, "versions": False}
 """Every field that can be filtered by, and whether it is matched by prefix."""
 
 _VIEW_PREFIX = "glossator-view-"

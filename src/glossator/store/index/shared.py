@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 
 from glossator.core.book.manifest import Manifest, SourceRecord
+from glossator.core.book.names import is_book_name
 from glossator.core.errors import IndexCorrupted, IndexNotFound, IndexUnavailable
 from glossator.core.ports import DocumentStore, Generation
 from glossator.core.types import Document
@@ -135,6 +136,12 @@ def _lost_documents() -> Iterator[None]:
         yield
     except IndexCorrupted as error:
         raise IndexCorrupted(error.message, "Run `glossator ingest --only` and name every source.") from None
+
+
+def book_names(indexes: Iterable[str], prefix: str) -> list[str]:
+    """The names of books, from those of their indexes, which begin with a prefix."""
+    found = (name.removeprefix(prefix) for name in indexes if name.startswith(prefix))
+    return sorted(name for name in found if is_book_name(name))
 
 
 def _ids(sources: Sequence[SourceRecord]) -> set[str]:

@@ -81,8 +81,10 @@ class Database:
     none: a whole transaction runs in one thread, because switching threads costs more than a statement.
     """
 
-    def __init__(self, url: URL, timings: DatabaseTimings | None = None) -> None:
+    def __init__(self, url: URL, timings: DatabaseTimings | None = None, *, schema: str = "") -> None:
+        """On Postgres, the tables are in `schema`, which is created if need be; by default in that of the user."""
         self.url = url
+        self._schema = schema
         self._timings = timings or DatabaseTimings()
         self.is_sqlite = url.get_backend_name() == "sqlite"
         self._ready = False
@@ -94,7 +96,7 @@ class Database:
             self._writer: _Engine = _SqliteEngine(url, threads=1, begin="BEGIN IMMEDIATE", timeout=timeout)
             self._reader: _Engine = _SqliteEngine(url, threads=4, begin="BEGIN", timeout=timeout)
         else:
-            self._writer = self._reader = _AsyncEngine(url, self._timings)
+            self._writer = self._reader = _AsyncEngine(url, self._timings, schema)
 
     async def write(self, work: Work[T]) -> T:
         """Run a transaction; the work must be safe to repeat."""
@@ -147,14 +149,14 @@ class Database:
         engine = self._migration_engine()
         try:
             with _database_errors():
-                return await engine.run(lambda connection: _migrate(connection, revision))
+                return await engine.run(lambda connection: _migrate(connection, revision, self._schema))
         finally:
             await engine.close()
 
     def _migration_engine(self) -> _Engine:
         timeout = self._timings.migration_timeout_seconds
         if not self.is_sqlite:
-            return _AsyncEngine(self.url, self._timings, statement_timeout=timeout, poolclass=NullPool)
+            return _AsyncEngine(self.url, self._timings, self._schema, statement_timeout=timeout, poolclass=NullPool)
         return _SqliteEngine(
             self.url, threads=1, begin="BEGIN IMMEDIATE", timeout=timeout, foreign_keys=False, poolclass=NullPool
         )
@@ -195,13 +197,15 @@ class _AsyncEngine:
     """Connections over an asynchronous driver."""
 
     def __init__(
-        self, url: URL, timings: DatabaseTimings, *, statement_timeout: float | None = None, **pool: Any
+        self, url: URL, timings: DatabaseTimings, schema: str, *, statement_timeout: float | None = None, **pool: Any
     ) -> None:
         from sqlalchemy.ext.asyncio import create_async_engine
 
         timeout = timings.connect_timeout_seconds
         pool = pool or {"pool_size": _POOL_SIZE, "max_overflow": 0, "pool_timeout": timeout}
-        connect = {"timeout": timeout, "command_timeout": statement_timeout or 2 * timeout}
+        connect: dict[str, Any] = {"timeout": timeout, "command_timeout": statement_timeout or 2 * timeout}
+        if schema:
+            connect["server_settings"] = {"search_path": f'"{schema}"'}
         self._engine = create_async_engine(url, connect_args=connect, **pool)
 
     async def run(self, work: Work[T]) -> T:
@@ -289,13 +293,13 @@ def _revision(connection: sa.Connection) -> str | None:
     return connection.execute(sa.text("SELECT version_num FROM alembic_version")).scalar()
 
 
-def _migrate(connection: sa.Connection, revision: str) -> str | None:
+def _migrate(connection: sa.Connection, revision: str, schema: str) -> str | None:
     # Postgres migrations share one thread: a lock held across their awaits would never be released.
     with _ALEMBIC_LOCK if connection.dialect.name == "sqlite" else nullcontext():
-        return _migrate_exclusively(connection, revision)
+        return _migrate_exclusively(connection, revision, schema)
 
 
-def _migrate_exclusively(connection: sa.Connection, revision: str) -> str | None:
+def _migrate_exclusively(connection: sa.Connection, revision: str, schema: str) -> str | None:
     from alembic import command
     from alembic.runtime.migration import MigrationContext
     from alembic.script import ScriptDirectory
@@ -303,6 +307,8 @@ def _migrate_exclusively(connection: sa.Connection, revision: str) -> str | None
 
     if connection.dialect.name == "postgresql":
         connection.execute(sa.select(sa.func.pg_advisory_xact_lock(_MIGRATION_LOCK_ID)))
+        if schema:
+            connection.execute(sa.schema.CreateSchema(schema, if_not_exists=True))
     config = _alembic_config()
     config.attributes["connection"] = connection
     before = MigrationContext.configure(connection).get_current_revision()

@@ -139,10 +139,21 @@ class GlossatorChat extends HTMLElement {
 		this.#scrollToEnd();
 	}
 
+	#loadBook() {
+		return (this.#book ??= call(this, "widget/book").then((response) => response.json(), () => ({ examples: [] })));
+	}
+
+	/** The version of the book that this page is of; nothing if the book has no versions. */
+	async #version() {
+		if (this.getAttribute("version")) return this.getAttribute("version");
+		const { versions = [] } = await this.#loadBook();
+		const here = versions.filter(({ url }) => location.href.startsWith(new URL(url, this.endpoint)));
+		return here.sort((one, other) => other.url.length - one.url.length)[0]?.name;
+	}
+
 	/** Show the name of the book and questions that it answers; nothing moves once a conversation has begun. */
 	async #introduce() {
-		this.#book ??= call(this, "widget/book").then((response) => response.json(), () => ({ examples: [] }));
-		const { name, examples } = await this.#book;
+		const { name, examples } = await this.#loadBook();
 		const { intro, heading } = this.#nodes;
 		if (this.#turns.length) return;
 		if (name && !this.#title && !this.getAttribute("book")) heading.textContent = name;
@@ -159,6 +170,8 @@ class GlossatorChat extends HTMLElement {
 		this.#renderTurn(turn);
 		const body = { query: turn.question, selected_text: turn.selection || null, session_id: this.#session || null };
 		try {
+			const version = await this.#version();
+			if (version) body.filters = { version };
 			await ask(this, body, controller.signal, (kind, data) => this.#handleEvent(turn, kind, data));
 			turn.state = "done";
 		} catch (error) {

@@ -18,7 +18,7 @@ from glossator.store.index.postgres.documents import PostgresDocuments
 from glossator.store.index.postgres.index import PostgresIndex
 from glossator.store.index.postgres.tables import PREPARE, GenerationTables
 from glossator.store.index.postgres.writer import write_generation
-from glossator.store.index.shared import RETENTION_SECONDS, SharedGenerations
+from glossator.store.index.shared import RETENTION_SECONDS, SharedGenerations, book_names
 
 _LOCK_TIMEOUT = "2s"
 """How long to wait for readers before a table is dropped; if they take longer, the next ingest drops it."""
@@ -33,6 +33,15 @@ class PostgresGenerations(SharedGenerations):
         self._name = name
         self.place = self._connections.place
         self._lock: Connection | None = None
+
+    def books(self) -> list[str]:
+        """The names of the books whose schemas are beside this one."""
+        rows = self._connections.read(
+            lambda connection: connection.execute(
+                "SELECT nspname FROM pg_namespace WHERE starts_with(nspname, %s)", (f"{self._name}-",)
+            ).fetchall()
+        )
+        return book_names((str(name) for (name,) in rows), f"{self._name}-")
 
     def next_number(self) -> int:
         """A number higher than that of any generation, now or before."""

@@ -191,7 +191,7 @@ def _condition(filters: Filters) -> sql.Composable | None:
 
 def _is_storable(filters: Filters) -> bool:
     """Whether Postgres can compare these values: it cannot store NUL, so no chunk has it."""
-    return "\x00" not in f"{filters.source_url_prefix}{filters.section}{filters.chapter}"
+    return "\x00" not in f"{filters.source_url_prefix}{filters.section}{filters.chapter}{filters.version}"
 
 
 def _consider(connection: Connection, limit: int) -> None:

@@ -27,7 +27,7 @@ INSERT INTO {schema}.head (current, last) VALUES (NULL, 0) ON CONFLICT DO NOTHIN
 _CREATE = """
 CREATE TABLE {chunks} (
     id integer PRIMARY KEY, payload json NOT NULL, url text NOT NULL, path text NOT NULL,
-    sections text[] NOT NULL, chapters text[] NOT NULL, sentences bytea NOT NULL
+    sections text[] NOT NULL, chapters text[] NOT NULL, versions text[] NOT NULL, sentences bytea NOT NULL
 );
 CREATE TABLE {vectors} (id integer PRIMARY KEY, embedding vector({dimension}) NOT NULL);
 CREATE TABLE {terms} (term bigint PRIMARY KEY, chunks bytea NOT NULL, weights bytea NOT NULL);
@@ -47,6 +47,7 @@ CREATE INDEX ON {chunks} (url COLLATE "C");
 CREATE INDEX ON {chunks} (path COLLATE "C");
 CREATE INDEX ON {chunks} USING gin (sections);
 CREATE INDEX ON {chunks} USING gin (chapters);
+CREATE INDEX ON {chunks} USING gin (versions);
 ANALYZE {chunks};
 ANALYZE {vectors};
 ANALYZE {terms};

@@ -77,7 +77,7 @@ def _write_batch(
 def _row(number: int, chunk: Chunk, embedding: Embedding, manifest: Manifest) -> tuple[object, ...]:
     payload = to_payload(chunk, number, manifest.created_at)
     sentences = np.ascontiguousarray(embedding.sentences, np.float16).tobytes()
-    keys = ("url", "path", "sections", "chapters")
+    keys = ("url", "path", "sections", "chapters", "versions")
     return (number, Json(payload), *(_without_nul(payload[key]) for key in keys), sentences)
 
 

@@ -13,7 +13,7 @@ from glossator.store.index.qdrant.server import QdrantServer
 
 DENSE, WORDS, SENTENCES = "dense", "words", "sentences"
 KEYWORD, FLOAT = models.PayloadSchemaType.KEYWORD, models.PayloadSchemaType.FLOAT
-FILTER_FIELDS = {"url": KEYWORD, "sections": KEYWORD, "chapters": KEYWORD}
+FILTER_FIELDS = {"url": KEYWORD, "sections": KEYWORD, "chapters": KEYWORD, "versions": KEYWORD}
 STATE_FIELDS = {"owner": KEYWORD, "expires": FLOAT}
 """Servers in strict mode refuse to filter by a field that has no index."""
 

@@ -28,9 +28,10 @@ from glossator.store.index.qdrant.documents import QdrantDocuments
 from glossator.store.index.qdrant.index import QdrantIndex
 from glossator.store.index.qdrant.server import QdrantServer
 from glossator.store.index.qdrant.writer import write_generation
-from glossator.store.index.shared import RETENTION_SECONDS, SharedGenerations
+from glossator.store.index.shared import RETENTION_SECONDS, SharedGenerations, book_names
 
 LEASE_SECONDS = 60.0
+_STATE_SUFFIX = "_state"
 _STATE = 1
 """The id of the point that holds the lock, the last number and an unfinished build."""
 _NO_STATE = {"last": 0, "owner": "", "expires": 0.0, "building": 0, "building_manifest": ""}
@@ -45,6 +46,12 @@ class QdrantGenerations(SharedGenerations):
         self._server, self._name = server, server.options.name
         self.place = server.place
         self._owner = ""
+
+    def books(self) -> list[str]:
+        """The names of the books whose collections are beside these."""
+        existing = self._server.read(lambda client: client.get_collections()).collections
+        states = (each.name.removesuffix(_STATE_SUFFIX) for each in existing if each.name.endswith(_STATE_SUFFIX))
+        return book_names(states, f"{self._name}-")
 
     def next_number(self) -> int:
         """A number higher than that of any generation; an unfinished build gets its number again."""
@@ -224,7 +231,7 @@ class QdrantGenerations(SharedGenerations):
 
     @property
     def _state_name(self) -> str:
-        return f"{self._name}_state"
+        return f"{self._name}{_STATE_SUFFIX}"
 
     def _create_state(self) -> None:
         create_state(self._server, self._state_name)

@@ -1,0 +1,136 @@
+"""Versions of a book: those that a generator publishes beside each other become versions of one source.
+
+Docusaurus keeps them in `versioned_docs` (its layout knows), mike (MkDocs) lists them in `versions.json` of the built
+site, and Sphinx sites have a folder for each, such as `en/1.2/` and `en/stable/`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from glossator.core.book.versions import VERSION_NAME, BookVersion
+from glossator.core.errors import SourceError
+from glossator.core.types import SkippedFile
+from glossator.ingest.files import peek
+from glossator.ingest.layouts.page import SiteLayout, SourcePage, listed_versions
+
+_RELEASE = re.compile(r"v?(\d+(?:\.\d+){0,3})(?:\.x)?")
+_DOTTED = re.compile(r"v?\d+(?:\.\d+){1,3}(?:[.-]?(?:x|a|b|rc|dev|post|alpha|beta)[\w.]*)?|v\d+")
+_MOVING = ("stable", "latest", "main", "master", "dev", "next", "nightly")
+_LANGUAGE = re.compile(r"[a-z]{2}(?:[-_][A-Za-z]{2,4})?")
+_REDIRECT = re.compile(r"""http-equiv=["']?refresh["']? content=["'][^"']*url=([^/"']+)/""", re.IGNORECASE)
+_MIN_SHARED = 0.3
+"""Share of a version's pages that other versions must have, too: chapters may be numbered like versions."""
+
+_Folders = dict[str, dict[str, set[str]]]
+"""The pages of each folder that may be a version, by its name and the folder above it."""
+
+
+def with_versions(site: SiteLayout, chosen: Sequence[str]) -> SiteLayout:
+    """The layout with its versions; those that the user has chosen come first."""
+    if site.versions:
+        return replace(site, versions=_chosen_first(site.versions, chosen))
+    if site.name == "plain" and (published := _published_by_mike(site)):
+        return _without_copies(replace(site, versions=_chosen_first(published, chosen)))
+    return replace(site, versions=find_versions([p.route for p in site.pages], chosen, detect=site.name == "plain"))
+
+
+def find_versions(routes: Sequence[str], chosen: Sequence[str] = (), *, detect: bool = True) -> tuple[BookVersion, ...]:
+    """The versions in the paths of pages, the current one first: chosen by name, or detected."""
+    folders = _folders(routes)
+    found = [
+        BookVersion(name, f"{above}{name}/")
+        for above, names in folders.items()
+        for name in sorted(names, key=_order)
+        if name in chosen or (detect and _are_versions(names, len(routes)) and _is_like_a_version(name))
+    ]
+    return _chosen_first(tuple(sorted(found, key=lambda version: _order(version.name))), chosen)
+
+
+def _chosen_first(versions: Sequence[BookVersion], chosen: Sequence[str]) -> tuple[BookVersion, ...]:
+    known = {name for version in versions for name in version.names}
+    for name in chosen:
+        if name not in known:
+            names = ", ".join(dict.fromkeys(version.name for version in versions)) or "none"
+            raise SourceError(f"The source has no version {name!r}.", f"Those found are: {names}.")
+    first = [version for name in chosen for version in versions if name in version.names]
+    return tuple(dict.fromkeys((*first, *versions)))
+
+
+def _folders(routes: Iterable[str]) -> _Folders:
+    """Folders at the top, and those below the name of a language."""
+    found: _Folders = {}
+    for route in routes:
+        parts = route.split("/")
+        for depth in (0, 1):
+            is_below_language = depth == 0 or _LANGUAGE.fullmatch(parts[0])
+            if len(parts) > depth + 1 and is_below_language and VERSION_NAME.fullmatch(parts[depth]):
+                above = "".join(f"{part}/" for part in parts[:depth])
+                pages = found.setdefault(above, {}).setdefault(parts[depth], set())
+                pages.add("/".join(parts[depth + 1 :]))
+    return found
+
+
+def _is_like_a_version(name: str) -> bool:
+    return bool(name in _MOVING or _DOTTED.fullmatch(name) or _RELEASE.fullmatch(name))
+
+
+def _are_versions(folders: dict[str, set[str]], pages: int) -> bool:
+    """Whether folders are versions: by their names, and because most of the book is in them, page by page alike."""
+    versions = {name: routes for name, routes in folders.items() if _is_like_a_version(name)}
+    is_named = any(_DOTTED.fullmatch(name) or name in ("stable", "latest") for name in versions)
+    if len(versions) < 2 or not is_named or 2 * sum(map(len, versions.values())) < pages:
+        return False
+    current, *others = sorted(versions, key=_order)
+    shared = versions[current] & {route for name in others for route in versions[name]}
+    return len(shared) >= max(1, _MIN_SHARED * len(versions[current]))
+
+
+def _order(name: str) -> tuple[int, list[int], str]:
+    """The current version first: `stable`, then releases from the newest, then what changes or is not released."""
+    release = _RELEASE.fullmatch(name)
+    if name == "stable":
+        return 0, [], name
+    if release:
+        return 1, [-int(number) for number in release[1].split(".")], name
+    return (2 if name == "latest" else 3), [], name
+
+
+def _published_by_mike(site: SiteLayout) -> tuple[BookVersion, ...]:
+    """The versions that mike lists, with pages; the one that the front page leads to comes first."""
+    folders = {page.route.partition("/")[0] for page in site.pages}
+    versions = [version for version in _listed(site.root) if version.name in folders]
+    front = next((page for page in site.pages if page.route == "index.html"), None)
+    redirect = _REDIRECT.search(peek(front.path)) if front else None
+    default = redirect[1] if redirect else "latest"
+    return tuple(sorted(versions, key=lambda version: default not in version.names))
+
+
+def _without_copies(site: SiteLayout) -> SiteLayout:
+    """The layout without the folders that are other names of versions, and without the redirect to one of them."""
+    folders = {page: page.route.partition("/")[0] for page in site.pages}
+    names = {version.name for version in site.versions}
+    aliases = {alias: version.name for version in site.versions for alias in version.aliases if alias not in names}
+    copies = [
+        SkippedFile(str(site.root / alias), f"it is another name of version {name}.")
+        for alias, name in aliases.items()
+        if alias in folders.values()
+    ]
+    pages = tuple(page for page in site.pages if folders[page] not in aliases and not _is_redirect(page))
+    return replace(site, pages=pages, unused=(*site.unused, *copies))
+
+
+def _listed(root: Path) -> Iterator[BookVersion]:
+    for entry in listed_versions(root):
+        name = entry.get("version") if isinstance(entry, dict) else None
+        if isinstance(name, str) and VERSION_NAME.fullmatch(name):
+            aliases = entry.get("aliases")
+            named = [a for a in aliases if isinstance(a, str)] if isinstance(aliases, list) else []
+            yield BookVersion(name, f"{name}/", tuple(alias for alias in named if VERSION_NAME.fullmatch(alias)))
+
+
+def _is_redirect(page: SourcePage) -> bool:
+    return page.route == "index.html" and bool(_REDIRECT.search(peek(page.path)))
