@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -15,14 +15,14 @@ from glossator.core.book.manifest import FORMAT, Manifest, SourceRecord, timesta
 from glossator.core.book.sources import FetchCounts, SourceOptions, SourceSummary, clean_name
 from glossator.core.errors import BadInput, SourceError
 from glossator.core.ports import GenerationContents, Progress
-from glossator.core.types import EmbeddingCounts, IngestReport, SkippedFile
+from glossator.core.types import EmbeddingCounts, IngestReport, PageNote, SkippedFile
 from glossator.embed.cache import CACHED_GENERATIONS, EmbeddingCache, embed_with_cache
 from glossator.ingest.changes import IndexedSource, IngestPlan, corpus_hash, plan_ingest
 from glossator.ingest.chunk import CHUNKER_VERSION, chunk_document
 from glossator.ingest.fetch.cache import forget_source
 from glossator.pipeline.contents import LoadedSource, SourceReader
 from glossator.pipeline.examples import golden_questions
-from glossator.pipeline.sources import find_source, indexed_sources, merged_options
+from glossator.pipeline.sources import find_source, indexed_sources, language_warning, merged_options
 from glossator.pipeline.wiring import Engine
 
 _LOST_INDEX = SkippedFile(
@@ -75,11 +75,17 @@ def build_generation(
         report,
         seconds=round(time.monotonic() - started, 3),
         skipped=(*lost, *report.skipped),
-        notes=tuple(note for source in read.values() for note in source.contents.notes),
+        notes=(*_language_notes(engine, read), *(note for s in read.values() for note in s.contents.notes)),
         sources=tuple(_summary(s, read) for s in changes.sources if s.root in locations),
         other_sources=tuple(s.summary for s in changes.sources if s.root not in locations),
         fetches=sum((source.contents.fetches for source in read.values()), FetchCounts()),
     )
+
+
+def _language_notes(engine: Engine, read: Mapping[str, LoadedSource]) -> Iterator[PageNote]:
+    for source in read.values():
+        if warning := language_warning(source.contents.documents, engine.embedder):
+            yield PageNote(source.contents.name, warning)
 
 
 def _is_usable(manifest: Manifest | None, root: str) -> bool:

@@ -11,7 +11,9 @@ from glossator.core.book.addresses import DEFAULT_MOUNT, Mount
 from glossator.core.book.locations import is_url
 from glossator.core.book.sources import SourceSummary
 
-FORMAT = 2
+FORMAT = 3
+"""Increased when an index that was built before would be searched wrongly: its files have changed, or the terms that
+`core/text/folding.py` makes of a text."""
 
 
 @dataclass(frozen=True, slots=True)
