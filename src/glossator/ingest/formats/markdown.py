@@ -70,6 +70,7 @@ _INLINE_STARTS = {
     "macro": "{",
     "edit": "{",
     "attribute_list": "{",
+    "comment": "{",
     "emoji": ":",
 }
 
