@@ -27,7 +27,7 @@ from lib.common import CACHE, unpack
 class NoEmbedder:
     """Gives every text the same vector."""
 
-    dimension, fingerprint = 2, "none"
+    dimension, fingerprint, languages = 2, "none", ()
     calibration = Calibration(0.0, 0.0, 1.0, (), ())
 
     def count_tokens(self, texts: Sequence[str]) -> list[int]:

@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
 from glossator.core.errors import SourceError
 from glossator.ingest.chunk import chunk_document
+from glossator.ingest.parsing.parsers import parse_file
+from glossator.ingest.parsing.values import ParseContext
 from glossator.ingest.read import read_source
 
 pytestmark = pytest.mark.slow
 
 SIZE = 30_000
+PARSED_SIZE = 6_000
+"""For the formats that a library parses more slowly."""
 ROUNDS = 8
 MARKDOWN = [
     *("[", "*", "`", "<", "|", "$", "{", "~", "^", ":", "_", "\\", "&", "!", "(", "."),
@@ -97,6 +102,39 @@ HTML = [
     ),
 ]
 MDX = ["{", "<A b={", "{`", "{/* ", "<A>", "export const a = {\n", "import {\n", "`a", "$a", "<a\n"]
+INCLUDES = ['--8<-- "a"\n', "{* a *}\n", "{! a !}\n", "--8<--\na\n--8<--\n", "{{#include a}}\n"]
+RST = [
+    *(
+        "*a ",
+        "``a ",
+        "`a`_ ",
+        "a_ ",
+        "|a| ",
+        ":x:`a` ",
+        "[#]_ ",
+        "a\n=\n\n",
+        "* a\n",
+        "----\n\na\n\n",
+        ".. note:: a\n\n",
+    ),
+    *(".. |a| replace:: b\n", ".. _a: b\n", "+-+\n|a|\n+-+\n\n"),
+]
+ASCIIDOC = [
+    *("*a ", "_a ", "#a ", "`a ", "*a* ", "[a]*b", "<<a,", "((a", "(((a", "xref:", "link:a", "pass:[a", '"`a ', "'`a "),
+    *(
+        "image:a ",
+        "a\n\n",
+        "* a\n",
+        "a:: b\n",
+        "== a\n\n",
+        "|a ",
+        ":a: {a}{a}x\n",
+        "{a} ",
+        "include::a[]\n",
+        "ifdef::a[]\n",
+    ),
+    *("|===\n|a |b\n|===\n\n", "====\n", "NOTE: a\n\n"),
+]
 TEXT = [".", "a. ", "A. ", ". ", "e.g. ", "a\n\n", "a\n", "!", "。", ") ", '"a. ']
 NESTED = {
     "lists": lambda n: "".join(" " * i + "- a\n" for i in range(int((2 * n) ** 0.5))),
@@ -108,6 +146,9 @@ CASES = [
     *((".md", unit) for unit in MARKDOWN),
     *((".html", unit) for unit in HTML),
     *((".mdx", unit) for unit in MDX),
+    *((".md", unit) for unit in INCLUDES),
+    *((".rst", unit) for unit in RST),
+    *((".adoc", unit) for unit in ASCIIDOC),
     *((".txt", unit) for unit in TEXT),
 ]
 
@@ -117,8 +158,13 @@ def four_characters_per_token(texts: Sequence[str]) -> list[int]:
 
 
 def seconds(folder: Path, suffix: str, text: str) -> float:
-    (folder / f"page{suffix}").write_text(text, "utf-8")
+    page = folder / f"page{suffix}"
+    page.write_text(text, "utf-8")
     started = time.thread_time()
+    if suffix in (".rst", ".adoc"):  # a child process would parse it
+        with suppress(RecursionError):
+            parse_file(page, ParseContext(str(folder), "plain", 10_000_000, {}, {}))
+        return time.thread_time() - started
     try:
         for document in read_source(str(folder), "https://x.org", 10_000_000).documents:
             chunk_document(document, four_characters_per_token)
@@ -141,7 +187,7 @@ def assert_linear(folder: Path, suffix: str, once: str, twice: str) -> None:
 
 @pytest.mark.parametrize(("suffix", "unit"), CASES, ids=repr)
 def test_time_is_linear(suffix: str, unit: str, tmp_path: Path) -> None:
-    once = unit * (SIZE // len(unit))
+    once = unit * ((PARSED_SIZE if suffix in (".rst", ".adoc") else SIZE) // len(unit))
     assert_linear(tmp_path, suffix, once, once + once)
 
 

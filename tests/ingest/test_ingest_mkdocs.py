@@ -187,3 +187,8 @@ SYNTAX = {
 @pytest.mark.parametrize(("source", "text"), SYNTAX.values(), ids=SYNTAX.keys())
 def test_syntax_is_removed_and_its_text_retained(source: str, text: str, tmp_path: Path) -> None:
     assert text_of_page(tmp_path, source) == text
+
+
+@pytest.mark.parametrize("lines", ["::", "1::2", "1:2:3,4", ":,:"])
+def test_a_snippet_with_malformed_lines_is_left_out(lines: str, tmp_path: Path) -> None:
+    assert text_of_page(tmp_path, f'Before.\n\n--8<-- "docs/page.md:{lines}"\n\nAfter.').startswith("Before.")

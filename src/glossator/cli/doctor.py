@@ -16,6 +16,7 @@ from glossator.core.errors import GlossatorError
 from glossator.core.ports import Embedder
 from glossator.core.settings import Settings
 from glossator.embed.remote import RemoteEmbedder
+from glossator.pipeline.sources import language_warning
 from glossator.pipeline.wiring import (
     configured_judge,
     configured_models,
@@ -41,6 +42,7 @@ class DoctorFinding:
     value: str
     why: str
     good: bool = True
+    is_warning: bool = False
 
 
 def diagnose(settings: Settings, *, live: bool = False) -> list[DoctorFinding]:
@@ -57,7 +59,7 @@ def diagnose(settings: Settings, *, live: bool = False) -> list[DoctorFinding]:
         model = DoctorFinding(
             "embeddings", f"{embedder.fingerprint}, {length} dimensions", f"{reason}; {_state(embedder)}"
         )
-        index = _index(settings, embedder.fingerprint)
+        index = _index(settings, embedder)
     return [
         _data_dir(settings),
         model,
@@ -175,11 +177,12 @@ def _data_dir(settings: Settings) -> DoctorFinding:
     return DoctorFinding("data directory", str(folder), free if folder.exists() else f"not created yet; {free}")
 
 
-def _index(settings: Settings, fingerprint: str) -> list[DoctorFinding]:
+def _index(settings: Settings, embedder: Embedder) -> list[DoctorFinding]:
     try:
         with closing(make_generations(settings)) as generations:
-            generation = generations.open(fingerprint)
+            generation = generations.open(embedder.fingerprint)
             manifest, count = generation.manifest, generation.index.count()
+            warning = language_warning(generation.documents.all(), embedder)
             generation.close()
     except GlossatorError as error:
         return [DoctorFinding("index", error.message, error.remedy, good=False)]
@@ -189,4 +192,5 @@ def _index(settings: Settings, fingerprint: str) -> list[DoctorFinding]:
         DoctorFinding("generation", str(manifest.generation), f"created {manifest.created_at}"),
         DoctorFinding("index", f"{manifest.documents} documents, {count} chunks", state, good=complete),
         *(_source(source.summary) for source in manifest.sources),
+        *([DoctorFinding("language", manifest.name, warning, is_warning=True)] if warning else []),
     ]

@@ -321,6 +321,7 @@ def show_findings(findings: Sequence[DoctorFinding]) -> None:
         table.add_column(overflow="fold")
     for finding in findings:
         mark = Text("✓", style="green") if finding.good else Text("✗", style="red")
+        mark = Text("!", style="yellow") if finding.is_warning else mark
         value, why = Text(sanitized(finding.value)), Text(sanitized(finding.why), style="dim")
         table.add_row(mark, Text(finding.topic, style="bold"), value, why)
     console.print(table)

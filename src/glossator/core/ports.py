@@ -61,6 +61,10 @@ class Embedder(Protocol):
         """Length of a vector."""
 
     @property
+    def languages(self) -> tuple[str, ...]:
+        """The codes of the languages that the model knows; empty if they are not known here."""
+
+    @property
     def calibration(self) -> Calibration:
         """How this embedder's scores become relevance; a remote model may be unavailable when it is measured."""
 

@@ -111,6 +111,11 @@ class LocalEmbedder:
         """Length of a vector."""
         return len(self._embed_query("glossator").vector)
 
+    @property
+    def languages(self) -> tuple[str, ...]:
+        """Those of the built-in model; others do not say."""
+        return ("en",) if self._is_built_in else ()
+
     @cached_property
     def calibration(self) -> Calibration:
         """Fitted for the built-in model, measured for others."""

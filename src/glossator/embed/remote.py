@@ -75,6 +75,11 @@ class RemoteEmbedder:
         return f"{self._endpoint.provider}:{self._endpoint.host}#{self._endpoint.model}"
 
     @property
+    def languages(self) -> tuple[str, ...]:
+        """None are known: servers do not say."""
+        return ()
+
+    @property
     def calibration(self) -> Calibration:
         """The built-in calibration, rescaled for this model; measured once per process."""
         with self._lock:

@@ -60,10 +60,11 @@ class _HeadingSection:
 def chunk_document(document: Document, count_tokens: CountTokens, size: ChunkSize = BOOK_CHUNKS) -> list[Chunk]:
     """Chunks in reading order; the text of each is a slice of the document's text."""
     chunks: list[Chunk] = []
-    blocks = {block: document.text[block.start : block.end] for block in document.blocks}
-    sizes = dict(zip(blocks, count_tokens([text[: size.limit * _LONG_TOKEN] for text in blocks.values()]), strict=True))
+    counted = size.limit * _LONG_TOKEN
+    texts = [document.text[block.start : min(block.end, block.start + counted)] for block in document.blocks]
+    sizes = {block.start: tokens for block, tokens in zip(document.blocks, count_tokens(texts), strict=True)}
     for section in _join_single_words(document.text, _sections(document)):
-        units = _split_units(document.text, [(b, sizes[b]) for b in section.blocks], count_tokens, size.limit)
+        units = _split_units(document.text, [(b, sizes[b.start]) for b in section.blocks], count_tokens, size.limit)
         for group in _join_labels(document.text, _pack(units, size)):
             group = _without_own_heading(document.text, section, group)
             chunks.append(_chunk(document, section, group, len(chunks)))
@@ -100,15 +101,15 @@ def _section(
 def _join_single_words(text: str, sections: Iterable[_HeadingSection]) -> list[_HeadingSection]:
     """A section that has a single word is joined to the next one, or to the one before if it is the last."""
     joined: list[_HeadingSection] = []
-    words: tuple[Block, ...] = ()
+    words: list[Block] = []
     for section in sections:
         heading = (section.heading,) if section.heading else ()
         (block, *more) = section.blocks
-        if not more and _is_label(text, block) and len(text[block.start : block.end].split()) == 1:
-            words += (*heading, block)
+        if not more and _is_label(text, block) and len(text[block.start : block.end].split(maxsplit=2)) == 1:
+            words += [*heading, block]
         else:
             joined.append(replace(section, blocks=(*words, *(heading if words else ()), *section.blocks)))
-            words = ()
+            words = []
     if words:
         last = joined.pop() if joined else replace(section, blocks=())
         joined.append(replace(last, blocks=(*last.blocks, *words)))
@@ -184,7 +185,7 @@ def _belongs_to_next(text: str, rest: Sequence[_ChunkUnit]) -> bool:
 
 def _without_own_heading(text: str, section: _HeadingSection, group: list[_ChunkUnit]) -> list[_ChunkUnit]:
     """A group without its section's heading at the start, which its path has already; one word keeps it."""
-    if group[0].block is not section.heading or len(text[group[0].end : group[-1].end].split()) <= 1:
+    if group[0].block is not section.heading or len(text[group[0].end : group[-1].end].split(maxsplit=2)) <= 1:
         return group
     return group[1:]
 
@@ -196,7 +197,7 @@ def _even_share(tokens: int, size: ChunkSize) -> float:
 
 def _chunk(document: Document, section: _HeadingSection, group: list[_ChunkUnit], position: int) -> Chunk:
     start, end = group[0].start, group[-1].end
-    blocks = dict.fromkeys(unit.block for unit in group if unit.block.kind in _PROSE)
+    blocks = {unit.block.start: unit.block for unit in group if unit.block.kind in _PROSE}.values()
     spans = [
         Span(span.start - start, span.end - start)
         for block in blocks

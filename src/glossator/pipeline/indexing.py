@@ -17,14 +17,14 @@ from glossator.core.errors import BadInput, IndexCorrupted, IngestRunning, Sourc
 from glossator.core.files import file_lock
 from glossator.core.ports import GenerationContents, Progress
 from glossator.core.timing import StageTimes, collect_stage_times, stage
-from glossator.core.types import EmbeddingCounts, IngestReport, RollbackReport, SkippedFile, StageSeconds
+from glossator.core.types import EmbeddingCounts, IngestReport, PageNote, RollbackReport, SkippedFile, StageSeconds
 from glossator.embed.cache import CACHED_GENERATIONS, EmbeddingCache, count_missing, embed_with_cache
 from glossator.ingest.changes import IndexedSource, IngestPlan, corpus_hash, plan_ingest
 from glossator.ingest.chunk import CHUNKER_VERSION, chunk_document
 from glossator.ingest.fetch.cache import forget_source
 from glossator.pipeline.contents import LoadedSource, SourceReader
 from glossator.pipeline.examples import golden_questions
-from glossator.pipeline.sources import find_source, indexed_sources, merged_options
+from glossator.pipeline.sources import find_source, indexed_sources, language_warning, merged_options
 from glossator.pipeline.wiring import Engine
 from glossator.store.index.generations import Generations
 
@@ -96,7 +96,7 @@ def build_generation(engine: Engine, request: IngestRequest, progress: Progress)
     return replace(
         _with_times(report, started, times),
         skipped=(*lost, *report.skipped),
-        notes=tuple(note for source in read.values() for note in source.contents.notes),
+        notes=(*_language_notes(engine, read), *(note for s in read.values() for note in s.contents.notes)),
         sources=tuple(_summary(s, read) for s in changes.sources if s.root in locations),
         other_sources=tuple(s.summary for s in changes.sources if s.root not in locations),
         fetches=sum((source.contents.fetches for source in read.values()), FetchCounts()),
@@ -127,6 +127,12 @@ def _latest(engine: Engine, *, dry_run: bool) -> Manifest | None:
     with suppress(IndexCorrupted):
         return engine.generations.manifest()
     return None
+
+
+def _language_notes(engine: Engine, read: Mapping[str, LoadedSource]) -> Iterator[PageNote]:
+    for source in read.values():
+        if warning := language_warning(source.contents.documents, engine.embedder):
+            yield PageNote(source.contents.name, warning)
 
 
 def _is_usable(manifest: Manifest | None, root: str) -> bool:

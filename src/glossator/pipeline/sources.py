@@ -3,13 +3,35 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from itertools import islice
 
 from glossator.core.book.locations import is_url
 from glossator.core.book.manifest import SourceRecord
 from glossator.core.book.sources import Layout, SourceOptions, SourceSummary
 from glossator.core.errors import BadInput, IndexCorrupted, IndexUnavailable
+from glossator.core.ports import Embedder
+from glossator.core.text.languages import NAMES, main_language
+from glossator.core.types import Document
 from glossator.pipeline.wiring import Engine
+
+_SAMPLE_DOCUMENTS, _SAMPLE_CHARACTERS = 50, 4_000
+"""How much of a book tells its language."""
+
+
+def language_warning(documents: Iterable[Document], embedder: Embedder) -> str:
+    """What follows if a book's language is not one that the embedding model knows, and the remedy; otherwise empty."""
+    if not embedder.languages:
+        return ""
+    language = main_language(d.text[:_SAMPLE_CHARACTERS] for d in islice(documents, _SAMPLE_DOCUMENTS))
+    if not language or language in embedder.languages:
+        return ""
+    known = " and ".join(NAMES[code] for code in embedder.languages)
+    return (
+        f"the text is {NAMES[language]}, but the embedding model knows {known} only: passages are found by their words,"
+        " hardly by their meaning. Set GLOSSATOR_EMBEDDER to a multilingual model (a folder with its ONNX files, or a"
+        " remote model), and ingest again."
+    )
 
 
 def list_sources(engine: Engine) -> tuple[SourceSummary, ...]:

@@ -13,7 +13,9 @@ from glossator.core.book.sources import SourceSummary
 from glossator.core.book.versions import CURRENT, BookVersion, labels, version_at
 from glossator.core.errors import UnknownVersion
 
-FORMAT = 2
+FORMAT = 3
+"""Increased when an index that was built before would be searched wrongly: its files have changed, or the terms that
+`core/text/folding.py` makes of a text."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ MAX_MARKS, CHARACTERS_PER_MARK = 200, 25
 """Of a text with more full stops than the first number and one for this many characters, the rest is cut likewise."""
 
 STOPS, WIDE_STOPS, OTHER_STOPS = ".!?…", "。！？｡", "۔؟।॥"
-"""Marks that may end a sentence; that always end one; that end one before white space."""
+"""Marks that may end a sentence; that always end one; that end one before white space or a letter."""
 
 CLOSERS = "\"'”’»)\\]}」』）】*_"
 """Characters allowed between a mark and the end of its sentence, for use in a character class."""
@@ -25,7 +25,7 @@ LOOKAHEAD = 24
 _BOUNDARY = re.compile(
     rf"(?<![{STOPS}])(?P<ascii>[{STOPS}]++)[{CLOSERS}]*+(?=\s|$)"
     rf"|(?P<wide>[{WIDE_STOPS}]++)[{CLOSERS}]*+"
-    rf"|(?<![{OTHER_STOPS}])(?P<other>[{OTHER_STOPS}]++)[{CLOSERS}]*+(?=\s|$)"
+    rf"|(?<![{OTHER_STOPS}])(?P<other>[{OTHER_STOPS}]++)[{CLOSERS}]*+(?=\s|$|[^\W\d_])"
     r"|(?P<blank>\n[^\S\n]*+\n)"
 )
 _ABBREVIATIONS = frozenset(

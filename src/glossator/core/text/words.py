@@ -3,13 +3,23 @@
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from itertools import pairwise
 
-_WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)?", re.UNICODE)
-_MARKS = re.compile(r"[^\w\s'’-]+")
+from glossator.core.text.folding import (
+    ENDING,
+    MARKS,
+    PROCLITIC,
+    fold,
+    fold_with_offsets,
+    is_unspaced,
+    terms,
+    unspaced_characters,
+)
+
+_WORD = re.compile(rf"[^\W_]+(?:[{MARKS}]+[^\W_]*)*(?:['’][^\W_]+)?")
+_PUNCTUATION = re.compile(rf"[^\w\s'’{MARKS}-]+")
 _STOP_WORDS = frozenset(
     """
     a about above after again against all almost also although always am among an and another any anyone
@@ -24,7 +34,18 @@ _STOP_WORDS = frozenset(
     what's when where whether which while who whom whose why will with within without won't would versus
     vs yet you your yours explain describe happen happens difference work works
     """.split()
+) | frozenset(
+    term
+    for word in """
+    کیا کون کونسا کب کہاں کیوں کیسے ہے ہیں تھا تھے تھی کا کی کے کو سے میں پر اور یہ وہ نے
+    ما ماذا من متى أين لماذا كيف هل هو هي في على إلى عن هذا هذه التي الذي
+    क्या कौन कब कहाँ क्यों कैसे कितना कितने है हैं था थे थी का की के को से में पर और यह वह ने
+    什么 是什 么是 怎么 如何 为什 哪里 多少 何で です すか ます とは どの のよ よう うに どこ なぜ いつ ですか
+    """.split()
+    for term in terms(fold(word))
 )
+"""Questions and particles of other scripts are among them; those of other languages in Latin script are not, as "die"
+and "war" are words of English too."""
 _MAX_CACHED_LENGTH = 1000
 """Texts up to this length have their words cached."""
 _PLURALS = ("", "s", "es")
@@ -43,8 +64,11 @@ _SUFFIXES = tuple(
 
 
 def all_words(text: str) -> list[str]:
-    """Every word, without regard to case."""
-    return [_fold(word) for word in _WORD.findall(text)]
+    """Every word, folded; in scripts without spaces between words, every pair of characters."""
+    folded = fold(text)
+    if folded.isascii():
+        return _WORD.findall(folded)
+    return [term for word in _WORD.findall(folded) for term in terms(word.replace("’", "'"))]
 
 
 def content_words(text: str) -> list[str]:
@@ -65,7 +89,7 @@ def _content_words(text: str) -> tuple[str, ...]:
 def adjacent_pairs(text: str) -> list[tuple[str, str]]:
     """Stems of adjacent words that carry meaning, with no punctuation between them."""
     pairs = []
-    for part in _MARKS.split(text):
+    for part in _PUNCTUATION.split(text):
         words = all_words(part)
         pairs += [(stem(a), stem(b)) for a, b in pairwise(words) if a not in _STOP_WORDS and b not in _STOP_WORDS]
     return pairs
@@ -88,12 +112,6 @@ def stem(word: str) -> str:
     return word[:-1] if len(word) > 3 and word.endswith("e") else word
 
 
-def _fold(word: str) -> str:
-    if word.isascii():
-        return word.lower()
-    return unicodedata.normalize("NFC", word.casefold()).replace("’", "'")
-
-
 class WordFinder:
     """Finds stems in texts: a stem matches every word that begins with it."""
 
@@ -102,23 +120,41 @@ class WordFinder:
 
     def find(self, text: str) -> list[tuple[int, str]]:
         """Every match, as (offset, stem)."""
-        lowered = text.lower()
-        if len(lowered) != len(text):  # a few capitals become longer in lower case, and would shift the offsets
-            lowered = "".join(low if len(low := character.lower()) == 1 else character for character in text)
-        return [(offset, stem) for stem in self.stems for offset in _matches(lowered, stem)]
+        folded, offsets = fold_with_offsets(text)
+        found = [(offset, stem) for stem in self.stems for offset in _matches(folded, stem)]
+        return [(offsets[offset], stem) for offset, stem in found] if offsets else found
 
 
 def _matches(text: str, stem: str) -> Iterator[int]:
     """Offsets of words that begin with a stem; a short stem must be the whole word, or it would match too many."""
+    is_pair = is_unspaced(stem[0])
     offset = text.find(stem)
     while offset >= 0:
-        if not text[offset - 1 : offset].isalnum() and (len(stem) > 3 or _ends_word(text, offset + len(stem))):
+        if is_pair or (_begins_word(text, offset) and (len(stem) > 3 or _ends_word(text, offset + len(stem)))):
             yield offset
         offset = text.find(stem, offset + 1)
 
 
+def _begins_word(text: str, offset: int) -> bool:
+    """Whether a word begins here; the Arabic article is written onto it."""
+    if not _is_letter(text[offset - 1 : offset]):
+        return True
+    start = max(0, offset - 3)
+    return any(
+        PROCLITIC.fullmatch(text, begin, offset) and not _is_letter(text[begin - 1 : begin] if begin else "")
+        for begin in range(start, offset - 1)
+    )
+
+
+def _is_letter(character: str) -> bool:
+    return character.isalnum() or (character != "" and character in MARKS)
+
+
 def _ends_word(text: str, end: int) -> bool:
-    """Whether a word ends here, apart from a plural ending."""
+    """Whether a word ends here, apart from an ending."""
+    if not text[end - 1].isascii():
+        following = ENDING.match(text, end)
+        return following is not None and not _is_letter(text[following.end() : following.end() + 1])
     return any(
         text.startswith(ending, end) and not text[end + len(ending) : end + len(ending) + 1].isalnum()
         for ending in _PLURALS
@@ -127,4 +163,5 @@ def _ends_word(text: str, end: int) -> bool:
 
 def is_statement(text: str) -> bool:
     """Whether a text can stand in an answer: headings, labels, questions and lead-ins to a list cannot."""
-    return len(text) >= 20 and len(content_words(text)) >= 3 and not text.endswith((":", "?", "：", "؟"))
+    length = len(text) + 2 * unspaced_characters(text)
+    return length >= 20 and len(content_words(text)) >= 3 and not text.endswith((":", "?", "：", "？", "؟"))

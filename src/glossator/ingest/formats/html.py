@@ -338,6 +338,9 @@ def _table(node: LexborNode, writer: _BlockWriter, depth: int) -> None:
 
 def _cell(node: LexborNode, depth: int) -> str:
     """A cell's text on one line."""
+    only = node.child
+    if only is None or (only.is_text_node and only.next is None):
+        return SPACE.sub(" ", visible_text(node.text())).strip()
     inner = _BlockWriter()
     _walk(node, inner, depth + 1)
     inner.flush()

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from datetime import date
-from itertools import islice, pairwise
+from functools import lru_cache
+from itertools import pairwise
 from typing import Any
 
 import yaml
 from markdown_it import MarkdownIt
-from markdown_it.common.utils import escapeHtml
+from markdown_it.ruler import Ruler
+from markdown_it.rules_block import StateBlock
 from markdown_it.rules_core import StateCore
+from markdown_it.rules_inline import StateInline
 from markdown_it.token import Token
 from mdit_py_plugins.deflist import deflist_plugin
 from mdit_py_plugins.dollarmath import dollarmath_plugin
@@ -22,20 +25,54 @@ from glossator.ingest.files import well_formed
 from glossator.ingest.formats.blocks import REFERENCES, add_block_rules
 from glossator.ingest.formats.dialects import Dialect
 from glossator.ingest.formats.inline import ATTRIBUTES, EMOJI, MACROS, add_inline_rules
+from glossator.ingest.formats.plain_text import MAX_PARAGRAPH_CHARACTERS, plain_paragraphs, split_at_limit
 
 _FRONT_MATTER = re.compile(r"\A---[ \t]*\n(.*?\n)??(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL)
 _LOOKS_LIKE_FRONT_MATTER = re.compile(r"\A---[ \t]*\n[A-Za-z_][\w-]*[ \t]*:")
-_LINE = re.compile(r"^[^\S\n]*\S", re.MULTILINE)
 _RUST = re.compile(r"rust\b")
 _HIDDEN_RUST_LINE = re.compile(r"[ \t]*#(?: .*)?")
 
 MAX_FRONT_MATTER_CHARACTERS = 100_000
-MAX_PARAGRAPH_CHARACTERS, MAX_PARAGRAPH_BRACKETS = 20_000, 1_000
-"""A paragraph beyond these limits is read as plain text: parsing time grows with the square of its brackets."""
+MAX_PARAGRAPH_BRACKETS = 1_000
+"""A paragraph with more is read as plain text, as is a very long one: parsing time grows with the square of them."""
 
-MAX_LINES, CHARACTERS_PER_LINE = 4_000, 100
-"""Of a page with more lines than the first number and one for this many characters, the rest is read as plain text:
-parsing takes its time for each line, however short."""
+_BLOCK_STARTS = {
+    "fence": "`~",
+    "blockquote": ">",
+    "hr": "*-_",
+    "list": "*-+0123456789",
+    "reference": "[",
+    "html_block": "<",
+    "heading": "#",
+    "footnote_def": "[",
+    "math_block": "$",
+    "indented_block": "!?=",
+    "generated_reference": ":#",
+    "label": ":/[*",
+    "markdown_tag": "<",
+}
+"""The characters at which a block rule can match; a rule that is not named is tried at every character."""
+
+_INLINE_STARTS = {
+    "newline": "\n",
+    "escape": "\\",
+    "backticks": "`",
+    "strikethrough": "~",
+    "emphasis": "*_",
+    "link": "[",
+    "image": "!",
+    "autolink": "<",
+    "html_inline": "<",
+    "entity": "&",
+    "footnote_inline": "^",
+    "footnote_ref": "[",
+    "math_inline": "$",
+    "macro": "{",
+    "edit": "{",
+    "attribute_list": "{",
+    "comment": "{",
+    "emoji": ":",
+}
 
 PARTIAL_TAGS = ("<partial>", "</partial>")
 """Mark text that was included from another file."""
@@ -71,15 +108,13 @@ def to_html(text: str, dialect: Dialect, notes: list[str]) -> str:
     """Render Markdown; every heading gets an id, and `notes` are added on what was left out."""
     parser = _parser(dialect)
     environment: dict[str, Any] = {}
-    text, rest = _split_at_line_limit(text)
+    text, rest = split_at_limit(text, notes)
     tokens = parser.parse(text, environment)
     _set_heading_ids(tokens, dialect)
     if dialect.hides_rust_lines:
         _hide_rust_lines(tokens)
     notes += _left_out(environment)
-    if rest:
-        notes.append(f"it has too many short lines; from line {text.count(chr(10)) + 1:,} on they are plain text.")
-    return str(parser.renderer.render(tokens, parser.options, environment)) + _plain_paragraphs(rest)
+    return str(parser.renderer.render(tokens, parser.options, environment)) + plain_paragraphs(rest)
 
 
 def _left_out(environment: dict[str, Any]) -> Iterator[str]:
@@ -91,19 +126,7 @@ def _left_out(environment: dict[str, Any]) -> Iterator[str]:
         yield f"{count} ::: {blocks} left out: mkdocstrings generates their text from code."
 
 
-def _split_at_line_limit(text: str) -> tuple[str, str]:
-    """The part of a page that is parsed, and the rest."""
-    limit = MAX_LINES + len(text) // CHARACTERS_PER_LINE
-    end = next(islice(_LINE.finditer(text), limit, None), None) if text.count("\n") > limit else None
-    return (text[: end.start()], text[end.start() :]) if end else (text, "")
-
-
-def _plain_paragraphs(text: str) -> str:
-    words = " ".join(text.split())
-    pieces = (words[at : at + MAX_PARAGRAPH_CHARACTERS] for at in range(0, len(words), MAX_PARAGRAPH_CHARACTERS))
-    return "".join(f"<p>{escapeHtml(piece)}</p>" for piece in pieces)
-
-
+@lru_cache(maxsize=32)
 def _parser(dialect: Dialect) -> MarkdownIt:
     parser = MarkdownIt("commonmark", {"html": True}).enable(["table", "strikethrough"])
     parser.use(dollarmath_plugin, allow_space=False, allow_digits=False, double_inline=True)
@@ -116,19 +139,72 @@ def _parser(dialect: Dialect) -> MarkdownIt:
     parser.add_render_rule("math_inline_double", _math_rule("inline"))
     parser.add_render_rule("math_block", _math_rule("block"))
     parser.core.ruler.at("inline", _parse_inline)
-    return parser if dialect.indented_code else parser.disable("code")
+    if not dialect.indented_code:
+        parser.disable("code")
+    marks = "".join(mark for mark, _ in dialect.marks)
+    parser.block.ruler = _CharacterRuler(parser.block.ruler, _BLOCK_STARTS, _dispatch_block)
+    parser.inline.ruler = _CharacterRuler(parser.inline.ruler, _INLINE_STARTS | {"mark": marks}, _dispatch_inline)
+    return parser
+
+
+_Chain = list[Callable[..., bool]]
+
+
+class _CharacterRuler(Ruler[Callable[..., bool]]):
+    """The rules of a parser, each tried only at the characters at which it can match; most calls are saved."""
+
+    def __init__(
+        self, ruler: Ruler[Any], starts: Mapping[str, str], dispatch: Callable[..., Callable[..., bool]]
+    ) -> None:
+        super().__init__()
+        self.__rules__ = ruler.__rules__
+        self._starts = {rule.fn: starts[rule.name] for rule in ruler.__rules__ if rule.name in starts}
+        self._dispatch = dispatch
+
+    def __compile__(self) -> None:
+        super().__compile__()
+        self.__cache__ = {name: [self._one_rule(chain)] for name, chain in (self.__cache__ or {}).items()}
+
+    def _one_rule(self, chain: _Chain) -> Callable[..., bool]:
+        """A rule that tries those of a chain."""
+        starts = self._starts
+        characters = {character for rule in chain for character in starts.get(rule, "")}
+        at = {c: [rule for rule in chain if c in starts.get(rule, c)] for c in characters}
+        return self._dispatch(at, [rule for rule in chain if rule not in starts])
+
+
+def _dispatch_block(at: dict[str, _Chain], elsewhere: _Chain) -> Callable[..., bool]:
+    def rule(state: StateBlock, line: int, end: int, silent: bool) -> bool:
+        first = state.bMarks[line] + state.tShift[line]
+        for each in at.get(state.src[first : first + 1], elsewhere):  # noqa: SIM110 - any() would be slower
+            if each(state, line, end, silent):
+                return True
+        return False
+
+    return rule
+
+
+def _dispatch_inline(at: dict[str, _Chain], elsewhere: _Chain) -> Callable[..., bool]:
+    def rule(state: StateInline, silent: bool) -> bool:
+        for each in at.get(state.src[state.pos], elsewhere):  # noqa: SIM110 - any() would be slower
+            if each(state, silent):
+                return True
+        return False
+
+    return rule
 
 
 def _parse_inline(state: StateCore) -> None:
-    """Replaces the parser's inline step: very long paragraphs are not parsed."""
+    """Replaces the parser's inline step: plain text and very long paragraphs are not parsed."""
+    has_markup = state.md.inline.terminator_re.search
     for token in state.tokens:
         if token.type != "inline":
             continue
-        token.children = []
-        if len(token.content) > MAX_PARAGRAPH_CHARACTERS or token.content.count("[") > MAX_PARAGRAPH_BRACKETS:
-            token.children.append(Token("text", "", 0, content=token.content))
+        text, token.children = token.content, []
+        if len(text) > MAX_PARAGRAPH_CHARACTERS or text.count("[") > MAX_PARAGRAPH_BRACKETS or not has_markup(text):
+            token.children += [Token("text", "", 0, content=text)] if text else []
         else:
-            state.md.inline.parse(token.content, state.md, state.env, token.children)
+            state.md.inline.parse(text, state.md, state.env, token.children)
 
 
 def _math_rule(kind: str) -> Callable[..., str]:

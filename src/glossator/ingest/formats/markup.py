@@ -13,6 +13,7 @@ from glossator.ingest.formats.nodes import (
     is_formula,
     is_inline_formula,
     is_left_out,
+    is_plain,
     is_struck,
 )
 
@@ -28,7 +29,7 @@ def page_markup(tree: LexborHTMLParser, root: LexborNode) -> str:
     inside: set[int] = set()
     inside_struck: set[int] = set()
     for node in root.traverse():
-        above = node.parent.mem_id if node.parent is not None else 0
+        above = node.parent.mem_id if (inside or inside_struck) and node.parent is not None else 0
         if above in inside:
             inside.add(node.mem_id)
             continue
@@ -36,7 +37,8 @@ def page_markup(tree: LexborHTMLParser, root: LexborNode) -> str:
             inside.add(node.mem_id)
             replaced.append(node)
             continue
-        _unify(node)
+        if not is_plain(node) or node.tag == "a":
+            _unify(node)
         if above in inside_struck or is_struck(node):
             inside_struck.add(node.mem_id)
             struck += [] if above in inside_struck else [node]

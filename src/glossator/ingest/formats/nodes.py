@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 
 from selectolax.lexbor import LexborNode
 
@@ -27,6 +28,7 @@ _MATH_TAGS = frozenset({"math", "mjx-container"})
 _HIDDEN_STYLE = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden", re.IGNORECASE)
 _DELETED_STYLE = re.compile(r"text-decoration(?:-line)?\s*:[^;]*line-through", re.IGNORECASE)
 _SHOWN_TAGS = frozenset("del s strike rp rt".split())
+_TELLING_ATTRIBUTES = frozenset("class style hidden aria-hidden type".split())
 SPACE = re.compile(r"\s+")
 INVISIBLE = re.compile(f"[{LINE_BREAK_HINTS}\u0000]")
 
@@ -43,9 +45,10 @@ def formula_tex(node: LexborNode) -> str:
 
 def is_formula(node: LexborNode) -> bool:
     """Whether a node is a formula."""
+    attributes = node.attributes
     if node.tag == "script":
-        return (node.attributes.get("type") or "").startswith("math/tex")
-    return node.tag in _MATH_TAGS or bool(_MATH_CLASSES & classes_of(node))
+        return (attributes.get("type") or "").startswith("math/tex")
+    return node.tag in _MATH_TAGS or ("class" in attributes and bool(_MATH_CLASSES & _classes(attributes)))
 
 
 def is_inline_formula(node: LexborNode) -> bool:
@@ -59,11 +62,22 @@ def is_inline_formula(node: LexborNode) -> bool:
 
 def classes_of(node: LexborNode) -> set[str]:
     """A node's classes."""
-    return set((node.attributes.get("class") or "").split())
+    return _classes(node.attributes)
+
+
+def _classes(attributes: Mapping[str, str | None]) -> set[str]:
+    return set((attributes.get("class") or "").split())
+
+
+def is_plain(node: LexborNode) -> bool:
+    """Whether the tag alone tells whether a node is hidden and whether it is a formula."""
+    return _TELLING_ATTRIBUTES.isdisjoint(node.attributes)
 
 
 def is_hidden(node: LexborNode) -> bool:
     """Whether a node is not part of the text that can be quoted."""
+    if is_plain(node):
+        return node.tag in HIDDEN_TAGS
     return (
         node.tag in _SHOWN_TAGS or is_struck(node) or "footnote-ref" in classes_of(node) or is_left_out(node)
     ) and not is_formula(node)
@@ -71,6 +85,8 @@ def is_hidden(node: LexborNode) -> bool:
 
 def is_left_out(node: LexborNode) -> bool:
     """Whether a node is not displayed; deletions, readings and marks of footnotes are, though they are not quoted."""
+    if is_plain(node):
+        return node.tag in HIDDEN_TAGS and node.tag not in _SHOWN_TAGS
     attributes = node.attributes
     if is_formula(node) or (
         node.tag == "input" and attributes.get("type") == "checkbox" and "hidden" not in attributes
@@ -81,7 +97,7 @@ def is_left_out(node: LexborNode) -> bool:
         or "hidden" in attributes
         or attributes.get("aria-hidden") == "true"
         or bool(_HIDDEN_STYLE.search(attributes.get("style") or ""))
-        or bool((HIDDEN_CLASSES & classes_of(node)) - {"footnote-ref"})
+        or bool((HIDDEN_CLASSES & _classes(attributes)) - {"footnote-ref"})
     )
 
 

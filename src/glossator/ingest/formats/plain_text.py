@@ -1,9 +1,10 @@
-"""Plain text: paragraphs between blank lines, and labels on lines of their own above them."""
+"""Plain text: paragraphs between blank lines, with labels above them; and the part of a page that is read as such."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from html import escape
 from itertools import chain, islice
 
 from glossator.core.types import Block, BlockKind
@@ -14,7 +15,14 @@ MAX_PARAGRAPHS, CHARACTERS_PER_PARAGRAPH = 4_000, 40
 
 MAX_TITLE_CHARACTERS = 80
 
+MAX_LINES, CHARACTERS_PER_LINE = 4_000, 100
+"""Of a page with more lines than the first number and one for this many characters, the rest is read as plain text:
+parsing takes its time for each line, however short."""
+
+MAX_PARAGRAPH_CHARACTERS = 20_000
+
 _PARAGRAPH = re.compile(r"\S[^\n]*(?:\n[^\S\n]*\S[^\n]*)*")
+_LINE = re.compile(r"^[^\S\n]*\S", re.MULTILINE)
 _LABEL = re.compile(r"[^\n]{1,80}[^\s.!?:;,…-](?=\s*\n)")
 
 
@@ -32,6 +40,30 @@ def read_plain_text(text: str) -> ExtractedPage:
     first = parts[0] if parts else ""
     title = first if len(first) <= MAX_TITLE_CHARACTERS and not first.endswith((".", "!", "?", ":")) else ""
     return ExtractedPage(title, "".join(parts), tuple(blocks))
+
+
+def split_at_limit(
+    text: str,
+    notes: list[str],
+    constructs: re.Pattern[str] = _LINE,
+    limit: int = MAX_LINES,
+    characters: int = CHARACTERS_PER_LINE,
+) -> tuple[str, str]:
+    """The part of a page that is parsed, and the rest, with a note of it."""
+    found = islice(constructs.finditer(text), limit + len(text) // characters, None)
+    beyond = next(found, None) if len(text) > limit else None
+    if beyond is None:
+        return text, ""
+    end = text.rfind("\n", 0, beyond.end()) + 1
+    notes.append(f"it has too many short lines; from line {text.count(chr(10), 0, end) + 1:,} on they are plain text.")
+    return text[:end], text[end:]
+
+
+def plain_paragraphs(text: str) -> str:
+    """HTML of a text that is not parsed."""
+    words = " ".join(text.split())
+    pieces = (words[at : at + MAX_PARAGRAPH_CHARACTERS] for at in range(0, len(words), MAX_PARAGRAPH_CHARACTERS))
+    return "".join(f"<p>{escape(piece)}</p>" for piece in pieces)
 
 
 def _paragraphs(text: str) -> Iterator[str]:

@@ -6,6 +6,7 @@ import math
 
 import qdrant_edge as qdrant
 
+from glossator.core.text.folding import search_text
 from glossator.core.types import Chunk
 
 AVERAGE_WORDS = 150.0
@@ -20,11 +21,11 @@ class KeywordEncoder:
 
     def document(self, chunk: Chunk) -> qdrant.SparseVector:
         """The terms of a chunk and of the headings above it, weighted by BM25."""
-        return self._bm25.embed_document(f"{chunk.context}\n{chunk.text}")
+        return self._bm25.embed_document(search_text(f"{chunk.context}\n{chunk.text}"))
 
     def question(self, text: str) -> qdrant.SparseVector:
         """The terms of a question; empty if it has none but stop words."""
-        return self._bm25.embed_query(text)
+        return self._bm25.embed_query(search_text(text))
 
 
 def inverse_document_frequency(chunks_with_term: int, chunks: int) -> float:

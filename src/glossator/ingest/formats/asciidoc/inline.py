@@ -8,33 +8,37 @@ from dataclasses import dataclass, field
 from html import escape
 
 from glossator.ingest.formats.asciidoc.places import Places
-from glossator.ingest.formats.asciidoc.preprocess import replace_attributes
+from glossator.ingest.formats.asciidoc.preprocess import Attributes, replace_attributes
 
 _STASH = re.compile("\x00(\\d+)\x00")
 _REFERENCE_TITLE = re.compile("\x01([^\x01]*)\x01")
-_PASS = re.compile(r"\+\+\+(.+?)\+\+\+|pass:[a-z,]*\[(.*?)(?<!\\)\]|(?<!\w)\+(\S(?:[^+]*?\S)?)\+(?!\w)", re.DOTALL)
-_CODE = re.compile(r"``(.+?)``|(?<![\w\"'`\\])`(\S|\S.*?\S)`(?![\w\"'`])", re.DOTALL)
-_CURVED = re.compile(r"(?<!\w)\"`(\S.*?)`\"|(?<!\w)'`(\S.*?)`'", re.DOTALL)
-_MARKS = (
-    (re.compile(r"(?:\[[^\[\]\n]*\])?\*\*(.+?)\*\*", re.DOTALL), "strong"),
-    (re.compile(r"(?:\[[^\[\]\n]*\])?(?<![\w\\*])\*(\S|\S.*?\S)\*(?!\w)", re.DOTALL), "strong"),
-    (re.compile(r"(?:\[[^\[\]\n]*\])?__(.+?)__", re.DOTALL), "em"),
-    (re.compile(r"(?:\[[^\[\]\n]*\])?(?<![\w\\/:])_(\S|\S.*?\S)_(?!\w)", re.DOTALL), "em"),
-    (re.compile(r"(?:\[[^\[\]\n]*\])?##(.+?)##", re.DOTALL), "mark"),
-    (re.compile(r"(?:\[[^\[\]\n]*\])?(?<![\w\\&#])#(\S|\S.*?\S)#(?!\w)", re.DOTALL), "mark"),
-    (re.compile(r"\^([^\s^]+)\^"), "sup"),
-    (re.compile(r"~([^\s~]+)~"), "sub"),
+_PASS = re.compile(
+    r"\+\+\+(.+?)\+\+\+|pass:[a-z,]{0,20}\[(.{0,500}?)(?<!\\)\]|(?<!\w)\+(\S(?:[^+]*?\S)?)\+(?!\w)", re.DOTALL
 )
+_CODE = re.compile(r"``(.+?)``|(?<![\w\"'`\\])`(\S|\S.{0,500}?\S)`(?![\w\"'`])", re.DOTALL)
+_CURVED = re.compile(r"(?<!\w)\"`(\S.{0,500}?)`\"|(?<!\w)'`(\S.{0,500}?)`'", re.DOTALL)
+_MARKS = (
+    ("**", re.compile(r"(?:\[[^\[\]\n]*\])?\*\*(.+?)\*\*", re.DOTALL), "strong"),
+    ("*", re.compile(r"(?:\[[^\[\]\n]*\])?(?<![\w\\*])\*(\S|\S.*?\S)\*(?!\w)", re.DOTALL), "strong"),
+    ("__", re.compile(r"(?:\[[^\[\]\n]*\])?__(.+?)__", re.DOTALL), "em"),
+    ("_", re.compile(r"(?:\[[^\[\]\n]*\])?(?<![\w\\/:])_(\S|\S.*?\S)_(?!\w)", re.DOTALL), "em"),
+    ("##", re.compile(r"(?:\[[^\[\]\n]*\])?##(.+?)##", re.DOTALL), "mark"),
+    ("#", re.compile(r"(?:\[[^\[\]\n]*\])?(?<![\w\\&#])#(\S|\S.*?\S)#(?!\w)", re.DOTALL), "mark"),
+    ("^", re.compile(r"\^([^\s^]+)\^"), "sup"),
+    ("~", re.compile(r"~([^\s~]+)~"), "sub"),
+)
+_LAST_CLOSING = {mark: re.compile(rf".*\S{re.escape(mark)}(?!\w)", re.DOTALL) for mark in "*_#"}
+"""The text up to the last mark that can close. What opens after it is never closed, and would be searched in vain."""
 _TEXT = r"\[((?:[^\[\]\\]|\\.|\[[^\[\]]*\])*)\]"
 _MACRO = re.compile(
-    rf"\\?(?<!\w)(?P<name>xref|link|mailto|image|icon|kbd|btn|menu|footnote|footnoteref|stem|latexmath|asciimath|anchor|indexterm2?):(?P<target>[^\s\[:][^\[\n]*?)?{_TEXT}"
+    rf"\\?(?<!\w)(?P<name>xref|link|mailto|image|icon|kbd|btn|menu|footnote|footnoteref|stem|latexmath|asciimath|anchor|indexterm2?):(?P<target>[^\s\[:][^\[\n]{{0,500}}?)?{_TEXT}"
 )
 _URL = re.compile(
     rf"(?P<escape>\\?)(?P<url>(?:https?|ftp|irc)://[^\s\[\]<>\x00\"]*[^\s.,;:!?)\[\]<>\x00\"'])(?:{_TEXT})?"
 )
-_ANGLE = re.compile(r"&lt;&lt;([^\s,&][^,&]*?)(?:,\s*(.+?))?&gt;&gt;", re.DOTALL)
+_ANGLE = re.compile(r"&lt;&lt;([^\s,&][^,&]*?)(?:,\s*(.{1,300}?))?&gt;&gt;", re.DOTALL)
 _ANCHOR = re.compile(r"\[\[([\w:.-]+)(?:,[^\]]*)?\]\]")
-_INDEX = re.compile(r"\(\(\((.+?)\)\)\)|\(\((.+?)\)\)")
+_INDEX = re.compile(r"\(\(\((.{1,200}?)\)\)\)|\(\((.{1,200}?)\)\)")
 _SIGNS = (
     (re.compile(r"(?<=\w)'(?=[^\W\d_])"), "’"),
     (re.compile(r"\.\.\."), "…"),
@@ -55,7 +59,7 @@ class Inline:
     """Converts inline markup; `titles` are those of the page's own sections, by their ids, once they are known."""
 
     places: Places
-    attributes: dict[str, str]
+    attributes: Attributes
     titles: dict[str, str] = field(default_factory=dict)
 
     def html(self, text: str) -> str:
@@ -72,8 +76,10 @@ class Inline:
         text = _CURVED.sub(lambda m: f"“{m[1]}”" if m[1] else f"‘{m[2]}’", text)
         text = _CODE.sub(lambda m: keep(f"<code>{self._code(m[1] or m[2])}</code>"), text)
         text = self._links(text, keep)
-        for pattern, tag in _MARKS:
-            text = pattern.sub(rf"<{tag}>\1</{tag}>", text)
+        for mark, pattern, tag in _MARKS:
+            closing = _LAST_CLOSING[mark].match(text) if mark in _LAST_CLOSING else None
+            end = closing.end() if closing else 0 if mark in _LAST_CLOSING else len(text)
+            text = pattern.sub(rf"<{tag}>\1</{tag}>", text[:end]) + text[end:]
         for pattern, sign in _SIGNS:
             text = pattern.sub(sign, text)
         return self._restore(_ESCAPED.sub("", text), kept)

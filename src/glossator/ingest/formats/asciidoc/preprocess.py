@@ -8,6 +8,12 @@ from pathlib import Path
 
 from glossator.ingest.formats.includes import MAX_INCLUDE_DEPTH, IncludeReader
 
+MAX_ATTRIBUTE_CHARACTERS = 4_096
+"""A longer value of an attribute is cut: values that name other attributes could grow without end."""
+
+MAX_INSERTED_CHARACTERS = 200_000
+"""Values of attributes that are inserted into a page; beyond it, the names stay."""
+
 _DIRECTIVE = re.compile(
     r"(?P<escape>\\?)(?P<name>include|ifdef|ifndef|ifeval|endif)::(?P<target>[^\[\]]*)\[(?P<text>.*)\][ \t]*"
 )
@@ -18,10 +24,16 @@ _COMPARISON = re.compile(r"==|!=")
 _QUOTES = ('"', "'")
 
 
+class Attributes(dict[str, str]):
+    """The attributes of a page, with the number of characters that may still be inserted."""
+
+    remaining_characters = MAX_INSERTED_CHARACTERS
+
+
 class Preprocessor:
     """Expands the lines of one page."""
 
-    def __init__(self, attributes: dict[str, str], includes: IncludeReader, find: Callable[[str], Path]) -> None:
+    def __init__(self, attributes: Attributes, includes: IncludeReader, find: Callable[[str], Path]) -> None:
         self._attributes = attributes
         self._includes = includes
         self._find = find
@@ -75,12 +87,13 @@ class Preprocessor:
             yield _shifted(line, int(offset[1])) if offset else line
 
 
-def set_attribute(attributes: dict[str, str], entry: re.Match[str]) -> None:
+def set_attribute(attributes: Attributes, entry: re.Match[str]) -> None:
     """Apply an attribute entry: `:name: value`, `:name!:` or `:!name:`."""
     if entry["unset"] or entry["after"]:
         attributes.pop(entry["name"].lower(), None)
     else:
-        attributes[entry["name"].lower()] = replace_attributes((entry["value"] or "").strip(), attributes)
+        value = replace_attributes((entry["value"] or "").strip(), attributes)
+        attributes[entry["name"].lower()] = value[:MAX_ATTRIBUTE_CHARACTERS]
 
 
 def attribute_entry(line: str) -> re.Match[str] | None:
@@ -91,13 +104,15 @@ def attribute_entry(line: str) -> re.Match[str] | None:
 _REFERENCE = re.compile(r"(\\?)\{(\w[\w-]*)\}")
 
 
-def replace_attributes(text: str, attributes: dict[str, str]) -> str:
+def replace_attributes(text: str, attributes: Attributes) -> str:
     """Text with the values of the attributes that it names; unknown ones stay."""
 
     def value(match: re.Match[str]) -> str:
         if match[1]:
             return match[0][1:]
-        return attributes.get(match[2].lower(), match[0])
+        found = attributes.get(match[2].lower(), match[0])
+        attributes.remaining_characters -= len(found)
+        return found if attributes.remaining_characters > 0 else match[0]
 
     return _REFERENCE.sub(value, text)
 

@@ -11,9 +11,10 @@ from glossator.ingest.files import read_text
 from glossator.ingest.formats.asciidoc.blocks import BlockReader
 from glossator.ingest.formats.asciidoc.inline import Inline
 from glossator.ingest.formats.asciidoc.places import Places
-from glossator.ingest.formats.asciidoc.preprocess import Preprocessor
+from glossator.ingest.formats.asciidoc.preprocess import Attributes, Preprocessor
 from glossator.ingest.formats.html import ExtractedPage, extract
 from glossator.ingest.formats.includes import IncludeReader
+from glossator.ingest.formats.plain_text import plain_paragraphs, split_at_limit
 from glossator.ingest.parsing.values import ParseContext
 
 _CHARACTERS = {
@@ -44,6 +45,9 @@ _CHARACTERS = {
     "rdquo": "”",
     "deg": "°",
 }
+_CONSTRUCTS = re.compile(r"^[^\S\n]*\S|(?<=\S)[ \t]*\|", re.MULTILINE)
+"""What takes time to parse: lines, and the cells of tables."""
+
 _NOT_IN_ID = re.compile(r"<[^>]+>|&(?:[a-z]{2,}\d{0,2}|#\d{2,5}|#x[\da-f]{2,4});|[^ \w.-]")
 _FALLBACK_ATTRIBUTES = {"backend": "html5", "backend-html5": "", "basebackend-html": "", "doctype": "article"}
 
@@ -59,12 +63,15 @@ def read_asciidoc(path: Path, context: ParseContext) -> ExtractedPage:
         if is_antora
         else {}
     )
-    attributes = {**_CHARACTERS, **_FALLBACK_ATTRIBUTES, **site, **context.attributes}
-    lines = list(Preprocessor(dict(attributes), includes, places.included).lines(read_text(path, context.max_bytes)))
+    attributes = Attributes({**_CHARACTERS, **_FALLBACK_ATTRIBUTES, **site, **context.attributes})
+    notes: list[str] = []
+    expanded = Preprocessor(Attributes(attributes), includes, places.included)
+    text = "\n".join(expanded.lines(read_text(path, context.max_bytes)))
+    text, rest = split_at_limit(text, notes, _CONSTRUCTS)
     inline = Inline(places, attributes)
-    html = inline.finish(BlockReader(_without_author(lines), inline, _id_maker(attributes)).html())
-    page = extract(f"<main>{html}</main>")
-    return replace(page, notes=tuple(filter(None, (*page.notes, includes.note()))))
+    html = inline.finish(BlockReader(_without_author(text.split("\n")), inline, _id_maker(attributes)).html())
+    page = extract(f"<main>{html}{plain_paragraphs(rest)}</main>")
+    return replace(page, notes=tuple(filter(None, (*notes, *page.notes, includes.note()))))
 
 
 def _without_author(lines: list[str]) -> list[str]:

@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
+from typing import Any
 
 from docutils import nodes
 from docutils.frontend import get_default_settings
 from docutils.parsers.rst import Parser
+from docutils.parsers.rst.states import Inliner
 from docutils.readers.standalone import Reader
 from docutils.transforms import Transformer
+from docutils.transforms.misc import Transitions
 from docutils.utils import new_document
 
 from glossator.ingest.files import read_text
 from glossator.ingest.formats.html import ExtractedPage, extract
 from glossator.ingest.formats.includes import IncludeReader
+from glossator.ingest.formats.plain_text import plain_paragraphs, split_at_limit
 from glossator.ingest.formats.rst.registry import PageScope, sphinx_syntax
 from glossator.ingest.formats.rst.to_html import to_html
 from glossator.ingest.parsing.values import ParseContext
@@ -37,6 +43,16 @@ _SETTINGS = {
 }
 """As Sphinx has them, so that anchors agree; no file is read, and no raw HTML."""
 
+MAX_CONSTRUCTS, CHARACTERS_PER_CONSTRUCT = 10_000, 20
+"""Of a page with more constructs than the first number and one for this many characters, the rest is plain text. Both
+are what dense pages of reference have, as docutils takes its time for each."""
+
+_CONSTRUCTS = re.compile(r"^[^\S\n]*\S|(?<=[\s(])[*`|\[:](?=\S)|_(?![\w*`|])", re.MULTILINE)
+"""What takes time to parse: lines, and the marks of inline markup."""
+
+MAX_PARAGRAPH_MARKS = 500
+"""A paragraph with more inline markup is plain text: parsing time grows with the square of it."""
+
 _SUBSTITUTIONS = ("version", "release")
 
 
@@ -44,13 +60,31 @@ def read_rst(path: Path, context: ParseContext) -> ExtractedPage:
     """The page at a path."""
     includes = IncludeReader(Path(context.root))
     scope = PageScope(path, Path(context.root), context.references, includes)
-    text = _with_site_text(read_text(path, context.max_bytes), context)
+    notes: list[str] = []
+    text, rest = split_at_limit(
+        read_text(path, context.max_bytes), notes, _CONSTRUCTS, MAX_CONSTRUCTS, CHARACTERS_PER_CONSTRUCT
+    )
     with sphinx_syntax(scope):
         document = _parse(
-            text, path, smart_quotes=context.layout == "sphinx" and context.attributes.get("smartquotes") != "False"
+            _with_site_text(text, context),
+            path,
+            smart_quotes=context.layout == "sphinx" and context.attributes.get("smartquotes") != "False",
         )
-    page = extract(f"<main>{to_html(document)}</main>")
-    return replace(page, notes=tuple(filter(None, (*page.notes, includes.note(), *_left_out(document, scope)))))
+    page = extract(f"<main>{to_html(document)}{plain_paragraphs(rest)}</main>")
+    return replace(page, notes=tuple(filter(None, (*notes, *page.notes, includes.note(), *_left_out(document, scope)))))
+
+
+def _inliner() -> Inliner:
+    """Parses inline markup, of paragraphs with a reasonable amount of it; docutils does not work with a subclass."""
+    inliner = Inliner()
+    parse = inliner.parse
+
+    def parse_limited(text: str, *context: Any) -> Any:
+        is_too_much = next(islice(_CONSTRUCTS.finditer(text), MAX_PARAGRAPH_MARKS, None), None)
+        return ([nodes.Text(text)], []) if is_too_much else parse(text, *context)
+
+    setattr(inliner, "parse", parse_limited)  # noqa: B010 - a type checker allows no other way
+    return inliner
 
 
 def _with_site_text(text: str, context: ParseContext) -> str:
@@ -69,10 +103,12 @@ def _parse(text: str, path: Path, *, smart_quotes: bool) -> nodes.document:
     for name, value in {**_SETTINGS, "smart_quotes": smart_quotes}.items():
         setattr(settings, name, value)
     document = new_document(str(path), settings)
-    parser = Parser()
+    parser = Parser(inliner=_inliner())
     parser.parse(text, document)
     transformer = Transformer(document)
     transformer.populate_from_components((Reader(parser), parser))
+    # That of transitions only checks where they are, in time that grows with the square of their number.
+    transformer.transforms = [entry for entry in transformer.transforms if entry[1] is not Transitions]
     transformer.apply_transforms()
     return document
 
