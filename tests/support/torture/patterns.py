@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import importlib
+import inspect
 import pkgutil
 import re
 import time
 from collections.abc import Iterator
-from functools import cache
 from itertools import product
-from pathlib import Path
 from re import _parser as parser  # type: ignore[attr-defined]
 from typing import Any
 
@@ -80,18 +79,10 @@ def _nested(argument: Any) -> Iterator[str]:
 
 def is_anchored(name: str) -> bool:
     """Whether the package only matches a pattern of this name at one place, and never searches for it."""
-    found = _uses().get(name.split(":")[1], set())
+    module, variable, _ = name.split(":")
+    source = inspect.getsource(importlib.import_module(module))
+    found = set(re.findall(rf"\b{variable}\.(\w+)\(", source))
     return bool(found) and found <= {"match", "fullmatch"}
-
-
-@cache
-def _uses() -> dict[str, set[str]]:
-    """What is called on each name."""
-    uses: dict[str, set[str]] = {}
-    for path in Path(glossator.__path__[0]).rglob("*.py"):
-        for name, method in re.findall(r"\b(\w+)\.(\w+)\(", path.read_text("utf-8")):
-            uses.setdefault(name, set()).add(method)
-    return uses
 
 
 def seconds(pattern: re.Pattern[str], text: str, *, anchored: bool) -> float:

@@ -37,7 +37,7 @@ _PARTIAL = re.compile(rf"[\[【［(]{_ALLOWED}*|[\[(][ \t]*(?:\[{_ALLOWED}*\][ \
 _CANDIDATE = re.compile(rf"{VERBATIM}|(?P<opener>[\[【［(])(?=[\s{INVISIBLE}]*+\[?[\s{INVISIBLE}]*+[\w^])", re.DOTALL)
 _PROSE_WORD = re.compile(r"(?:^|[\s(\"'“‘«*—–-])(?:[^\W\d_]{2,}|\d[\d.,]*|_[^\W_][^_]*_)$")
 _CODE_FOLLOWS = re.compile(r"[\w=(]|\.\w|\[(?!\s*\^?\d)")
-_JOIN = re.compile(rf"\s*[,;&،、–-]?\s*(?:{_AND})?\s*")
+_JOIN = re.compile(rf"(?:[,;&،、–-]\s*)?(?:{_AND})?")
 _FULL_STOPS = tuple(".!?…")
 _WRAPPERS = (("**", "**"), ("*", "*"), ("_", "_"), ("<sup>", "</sup>"))
 
@@ -155,7 +155,7 @@ def _remove_marks(text: str, marks: list[CitationMark]) -> str:
     for mark in marks:
         start, end = _widen(text, at, mark)
         gap = text[at:start]
-        if at and _JOIN.fullmatch(gap):
+        if at and _JOIN.fullmatch(gap.strip()):
             gap = ""
         spaced = gap[-1:].isspace() and text[end : end + 1].isalnum()
         kept.append(gap.rstrip() + (" " if spaced else ""))
