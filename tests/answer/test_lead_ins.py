@@ -110,3 +110,18 @@ def test_definition_leads_the_answer_to_what_a_word_means(tmp_path: Path) -> Non
     )
     answer = answer_from(tmp_path, page, "What is inverse winching?")
     assert answer.sentences[0].text.startswith("Inverse winching is the calculation")
+
+
+def test_reason_after_the_rule_is_quoted_if_the_question_asks_why(tmp_path: Path) -> None:
+    page = (
+        "# Anchor\n\nNever drop the anchor of the boat in the fairway. Other ships would run into the chain."
+        " The harbour master has to be called then.\n\n# Mooring\n\nThe boat has no anchor at a mooring.\n"
+    )
+    answer = answer_from(tmp_path, page, "Why should I never drop the anchor of the boat in the fairway?")
+    assert "in the fairway. [1] Other ships would run into the chain. [1] The harbour master" in answer.text
+
+
+def test_fragment_after_a_sentence_is_quoted_with_it(tmp_path: Path) -> None:
+    page = "# Options\n\n- chain: the length of the anchor chain in metres. Default: 40. It may be 0.\n"
+    answer = answer_from(tmp_path, page, "Which option is the length of the anchor chain?")
+    assert "in metres. [1] Default: 40. [1]" in answer.text

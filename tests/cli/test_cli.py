@@ -110,7 +110,7 @@ def test_search_json_passages(data: Path) -> None:
     assert found["query"] == MOON
     assert found["generation"] == 1
     (passage,) = found["results"]  # type: ignore[misc]
-    fields = "chunk_id document_id url title section heading_path anchor position start end text score"
+    fields = "chunk_id document_id url title section heading_path anchor position start end text score version"
     assert list(passage) == fields.split()
     assert passage["url"] == "https://example.org/book/tides"
 

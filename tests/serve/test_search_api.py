@@ -19,7 +19,9 @@ async def test_search_response_has_the_documented_shape(client: httpx.AsyncClien
     posted = (await client.post("/search", json={"query": MOON, "top_k": 2})).json()
     assert list(got) == ["query", "results", "total", "collection", "generation", "time_ms"]
     assert (got["query"], got["generation"], len(got["results"])) == (MOON, 1, 2)
-    fields = "chunk_id document_id url title section heading_path anchor position start end text score created_at"
+    fields = (
+        "chunk_id document_id url title section heading_path anchor position start end text score version created_at"
+    )
     assert list(got["results"][0]) == fields.split()
     assert got["results"][0]["url"] == f"{BASE}/tides"
     assert posted["results"] == got["results"]

@@ -10,12 +10,13 @@ import pytest
 
 import glossator
 from glossator.core.answers import Verdict
-from glossator.core.thresholds import SHOWN, SUPPORTED
+from glossator.core.thresholds import QUOTED, SHOWN, SUPPORTED
 from glossator.verification.judge import Verifier
 
 DATA = Path(__file__).parents[1] / "data" / "plain_pairs.jsonl"
 PAIRS = [json.loads(line) for line in DATA.read_text("utf-8").splitlines()]
-LEVELS = {"shown": SHOWN, "supported": SUPPORTED}
+LEVELS = {"shown": SHOWN, "supported": SUPPORTED, "quoted": QUOTED}
+"""What a true sentence reaches at least: it is shown, supported, or replaced by a quote of its source."""
 
 
 def by_words(claim: str, source: str) -> Verdict:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,9 +26,12 @@ MAX_POINTED_AT_LENGTH = 600
 MAX_DISTANCE = 1.5
 """How far below the best a further sentence may score: it is then at least 22 % as likely to be the answer."""
 
-FOLLOWING, FOLLOWING_EXPLANATION, MAX_FOLLOWING = 1.0, 3.0, 2
+FOLLOWING, MAX_FOLLOWING = 1.0, 2
 """Added to the score of the sentence after the best one, and half of it to the next: the answer often comes after what
-matches. The second is for how and why, where the best match often only repeats the question."""
+matches. For how and why, where the best match often only repeats the question, these two count as much as the best."""
+
+MAX_FRAGMENT = 60
+"""In characters, of a fragment ("Defaults to 500.") that is quoted with the sentence before it."""
 
 SIGNALS = ("words", "heading_words", "similarity", "relevance", "rank", "subject", "shape", "reading")
 """What the score of a sentence consists of: the question's words in it, those only in the headings above it, its
@@ -160,7 +163,7 @@ def choose_sentences(
         return []
     ranked = sorted(found, key=lambda c: (-c.quote.score, c.chunk, c.sentence))
     by_place = {(c.chunk, c.sentence): c for c in found}
-    ordered = _answer_first(_pick(ranked, FOLLOWING_EXPLANATION if explained else FOLLOWING), by_place)
+    ordered = _answer_first(_pick(ranked, explained=explained), by_place)
     best, items = ranked[0].quote, {item.chunk.chunk_id: item for item in chunks}
     quotes = _with_introduced(ordered, best, items)
     if with_code and not any(quote.layout is QuoteLayout.CODE for quote in quotes):
@@ -185,10 +188,24 @@ def _with_introduced(quotes: Sequence[Quote], best: Quote, chunks: dict[str, Sco
     for quote in quotes:
         item = chunks[quote.chunk.chunk_id]
         found.setdefault((quote.chunk.chunk_id, quote.span.start), quote)
+        for span in _fragments_after(quote):
+            found.setdefault((quote.chunk.chunk_id, span.start), replace(quote, span=span))
         for part in introduced_by(quote.span, item.chunk, item.blocks, is_answer=quote is best):
             introduced = Quote(quote.chunk, part.span, quote.score, part.layout, part.marker)
             found.setdefault((quote.chunk.chunk_id, part.span.start), introduced)
     return list(found.values())
+
+
+def _fragments_after(quote: Quote) -> Iterator[Span]:
+    """The short fragments that follow a sentence in its paragraph: they say more of the same."""
+    end = quote.span.end
+    for span in quote.chunk.sentences:
+        if span.start >= end:
+            text = quote.chunk.text[span.start : span.end]
+            if "\n" in quote.chunk.text[end : span.start] or is_statement(text) or len(text) > MAX_FRAGMENT:
+                return
+            yield span
+            end = span.end
 
 
 def choose_summary(chunks: Sequence[ScoredChunk]) -> list[Quote]:
@@ -279,13 +296,15 @@ def _has_content(text: str) -> bool:
     return bool(content_words(text))
 
 
-def _pick(ranked: Sequence[Candidate], following: float) -> list[Candidate]:
-    """The best few candidates, without near-duplicates; `following` favours the sentence after the best."""
+def _pick(ranked: Sequence[Candidate], *, explained: bool) -> list[Candidate]:
+    """The best few candidates, without near-duplicates; the sentences after the best are preferred."""
     first, *others = ranked
 
     def score_in_context(candidate: Candidate) -> float:
         distance = candidate.sentence - first.sentence if candidate.chunk == first.chunk else 0
-        return candidate.quote.score + (following / distance if 0 < distance <= MAX_FOLLOWING else 0.0)
+        if not 0 < distance <= MAX_FOLLOWING:
+            return candidate.quote.score
+        return first.quote.score if explained else candidate.quote.score + FOLLOWING / distance
 
     picked = [first]
     for candidate in sorted(others, key=score_in_context, reverse=True):

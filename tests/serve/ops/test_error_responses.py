@@ -57,6 +57,7 @@ EXPECTED_STATUS = {
     "SessionNotFound": 404,
     "BookNotFound": 404,
     "IdempotencyKeyReused": 409,
+    "IngestRunning": 409,
     "ConversationChanged": 409,
     "ConversationBusy": 429,
 }
@@ -69,7 +70,8 @@ def test_every_error_has_a_status_and_a_code(kind: type[GlossatorError]) -> None
     assert problem.status == EXPECTED_STATUS.get(kind.__name__, 503)
     assert problem.status in STATUSES
     assert re.fullmatch(r"[A-Z]+(_[A-Z]+)*", problem.code)
-    assert (problem.retry_after is not None) == (problem.status in (429, 503))
+    waits = problem.status in (429, 503) or problem.code == "INGEST_RUNNING"
+    assert (problem.retry_after is not None) == waits
     if problem.status >= 500:
         assert SECRET_ERROR not in problem.message
         assert problem.message

@@ -21,7 +21,7 @@ _ATTRIBUTE_LIST = re.compile(
 )
 _HEADING_ID = re.compile(r"\{#(?P<id>[^\s{}]++)\}")
 _COMMENTED_ID = re.compile(r"\{/\*[ \t]*+#?(?P<id>[\w-]++)[ \t]*+\*/\}")
-"""A comment of MDX, which some sites write in files that are named Markdown."""
+"""A comment of MDX, which some sites write in files that are named Markdown; Docusaurus displays it there."""
 _AFTER_ELEMENT = '*_`)]>~^=+"'
 _EMOJI = re.compile(r":[a-z][a-z0-9_+-]{0,60}:(?![\w:])")
 _EDITS = {"++": "++}", "--": "--}", "==": "==}", ">>": "<<}", "~~": "~~}"}
@@ -33,9 +33,10 @@ def add_inline_rules(parser: MarkdownIt, dialect: Dialect) -> None:
     if dialect.macros:
         parser.inline.ruler.before("emphasis", "macro", _macro)
     parser.inline.ruler.before("emphasis", "edit", _edit)
-    lists = {"attribute_list": _ATTRIBUTE_LIST if dialect.attribute_lists else _HEADING_ID, "comment": _COMMENTED_ID}
-    for name, pattern in lists.items():
-        parser.inline.ruler.before("emphasis", name, partial(_attribute_list, pattern=pattern))
+    pattern = _ATTRIBUTE_LIST if dialect.attribute_lists else _HEADING_ID
+    parser.inline.ruler.before("emphasis", "attribute_list", partial(_attribute_list, pattern=pattern))
+    if dialect.attribute_lists:
+        parser.inline.ruler.before("emphasis", "comment", partial(_attribute_list, pattern=_COMMENTED_ID))
     if dialect.emoji:
         parser.inline.ruler.before("emphasis", "emoji", _emoji)
     marks = dict(dialect.marks)
