@@ -50,6 +50,7 @@ _DEPENDS_ON_PREVIOUS = re.compile(
     re.IGNORECASE,
 )
 """A sentence that says nothing by itself; "However, …" and the like can be understood alone."""
+_CROSS_REFERENCE = re.compile(r"^(?:see|read|compare|cf|siehe|voir|véase)\b", re.IGNORECASE)
 _ARTICLE = re.compile(r"^(?:the|an?)\s+", re.IGNORECASE)
 _SENTENCE_END = re.compile(r"[.!…。！۔।][\"'”’»)\]」』）]*$")
 _ASKS_HOW = re.compile(
@@ -202,7 +203,8 @@ def _fragments_after(quote: Quote) -> Iterator[Span]:
     for span in quote.chunk.sentences:
         if span.start >= end:
             text = quote.chunk.text[span.start : span.end]
-            if "\n" in quote.chunk.text[end : span.start] or is_statement(text) or len(text) > MAX_FRAGMENT:
+            is_fragment = len(text) <= MAX_FRAGMENT and not is_statement(text) and not _CROSS_REFERENCE.match(text)
+            if "\n" in quote.chunk.text[end : span.start] or not is_fragment:
                 return
             yield span
             end = span.end

@@ -61,7 +61,7 @@ NoneIfBlank = BeforeValidator(_none_if_blank)
 VersionName = Annotated[
     Annotated[str, Field(max_length=60)] | None,
     NoneIfBlank,
-    Field(description="Version of the book, if it has versions; the current one if none is named"),
+    Field(description="Version of the book, if it has versions; the current one if none is named", examples=[""]),
 ]
 
 
