@@ -14,6 +14,7 @@ from glossator.core.inference.reading import SourceText
 from glossator.core.settings import load_settings
 from glossator.core.text.sentences import split_sentences
 from glossator.pipeline import wiring
+from glossator.read.cache import ReadCache
 from glossator.read.reader import FOLDER, MAX_TEXT_TOKENS, OnnxReader
 
 TIDES = (
@@ -96,6 +97,23 @@ def test_several_sources_are_judged_as_if_alone(reader: OnnxReader) -> None:
     for one, other in zip(together, alone, strict=True):
         assert one.answered == pytest.approx(other.answered, abs=0.5)  # int8 rounds by the largest value of a run
     assert together[1].answered > together[0].answered
+
+
+def test_source_of_the_book_is_read_once_and_others_are_not_kept(reader: OnnxReader) -> None:
+    of_the_book, selected = source(TIDES, "Kept"), source(TIDES, "Selected")
+    assert reader.read([of_the_book], keep=True)[0] is reader.read([of_the_book])[0]
+    assert reader.read([selected])[0] is not reader.read([selected])[0]
+
+
+def test_cache_keeps_the_sources_used_last(reader: OnnxReader) -> None:
+    sources = [source(f"{TIDES} {n}") for n in range(3)]
+    read = reader.read(sources)
+    cache = ReadCache(max_bytes=2 * read[0].keys_values.nbytes + 100_000)
+    cache.put(sources[0], read[0])
+    cache.put(sources[1], read[1])
+    assert cache.get(sources[0]) is read[0]
+    cache.put(sources[2], read[2])
+    assert [cache.get(each) is not None for each in sources] == [True, False, True]
 
 
 @pytest.fixture

@@ -177,7 +177,7 @@ class CountingReader(ScriptedReader):
         super().__init__()
         self.cost = 0
 
-    def read(self, sources: Sequence[SourceText]) -> list[ReadSource]:
+    def read(self, sources: Sequence[SourceText], *, keep: bool = False) -> list[ReadSource]:
         read = super().read(sources)
         self.cost += sum(reading_cost(source.tokens) for source in read)
         return read

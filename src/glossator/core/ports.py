@@ -99,8 +99,8 @@ class Reader(Protocol):
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
         """The number of tokens of each text."""
 
-    def read(self, sources: Sequence[SourceText]) -> list[ReadSource]:
-        """Read sources, so that texts can be judged against them."""
+    def read(self, sources: Sequence[SourceText], *, keep: bool = False) -> list[ReadSource]:
+        """Read sources, so that texts can be judged against them; `keep` those that others may ask about."""
 
     def judge(self, text: str, sources: Sequence[ReadSource]) -> list[Reading]:
         """What the model says of a claim or a question, against each source; nothing if the text is too long."""

@@ -96,23 +96,33 @@ def search_and_read(engine: Engine, book: Generation, question: Question) -> tup
     # Any passage answers "What does it do?" for the reader, so the search alone decides about such a question.
     if found.query is not None and engine.reader is not None and content_words(question.text):
         nearness = [vectors @ found.query.sentence for vectors in book.index.sentence_vectors(chunks)]
-        reading = read_if_possible(engine.reader, question.text, chunks, nearness)
+        reading = read_if_possible(engine.reader, question.text, chunks, nearness, keep=True)
     return rescore(found, reading), reading
 
 
 def read_if_possible(
-    reader: Reader, question: str, chunks: Sequence[Chunk], nearness: Sequence[NDArray[np.float32]]
+    reader: Reader,
+    question: str,
+    chunks: Sequence[Chunk],
+    nearness: Sequence[NDArray[np.float32]],
+    *,
+    keep: bool = False,
 ) -> QuestionReading:
-    """Read chunks; if the model fails, the search alone decides."""
+    """Read chunks; if the model fails, the search alone decides. A reader's own selection is not to be kept."""
     try:
-        return read_question(reader, question, chunks, nearness)
+        return read_question(reader, question, chunks, nearness, keep=keep)
     except ReaderUnavailable as error:
         _log.warning("the search alone chooses: %s", error)
         return NOTHING_READ
 
 
 def read_question(
-    reader: Reader, question: str, chunks: Sequence[Chunk], nearness: Sequence[NDArray[np.float32]]
+    reader: Reader,
+    question: str,
+    chunks: Sequence[Chunk],
+    nearness: Sequence[NDArray[np.float32]],
+    *,
+    keep: bool = False,
 ) -> QuestionReading:
     """Read the parts of chunks that are nearest to a question, given the nearness of their sentences."""
     texts = [chunk.text for chunk in chunks]
@@ -127,7 +137,7 @@ def read_question(
     if not chosen:
         return NOTHING_READ
     with stage("reading"):
-        readings = reader.judge(question, reader.read([part.source for part in chosen]))
+        readings = reader.judge(question, reader.read([part.source for part in chosen], keep=keep))
     return _combined(list(zip(chosen, readings, strict=False)))
 
 

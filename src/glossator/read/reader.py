@@ -18,6 +18,7 @@ from glossator.core.inference.cores import available_cores
 from glossator.core.inference.reading import MAX_STRETCH, Reading, ReadSource, SourceText
 from glossator.core.inference.sessions import InvalidModelFile, load_session, load_tokenizer, sha256
 from glossator.core.types import Span
+from glossator.read.cache import ReadCache
 
 if TYPE_CHECKING:
     import onnxruntime
@@ -50,6 +51,7 @@ class OnnxReader:
         self._threads = threads or available_cores()
         self._slots = BoundedSemaphore(self._threads)
         self._loading = Lock()
+        self._cache = ReadCache()
         self._loaded: onnxruntime.InferenceSession | None = None
 
     def check(self) -> None:
@@ -98,9 +100,16 @@ class OnnxReader:
         encoded = self._tokenizer.encode_batch_fast(list(texts), add_special_tokens=False)
         return [len(encoding.ids) for encoding in encoded]
 
-    def read(self, sources: Sequence[SourceText]) -> list[ReadSource]:
-        """Read sources, several at once, so that texts can be judged against them."""
-        return list(self._pool.map(self._read, sources)) if len(sources) > 1 else [self._read(s) for s in sources]
+    def read(self, sources: Sequence[SourceText], *, keep: bool = False) -> list[ReadSource]:
+        """Read sources, several at once, so that texts can be judged against them; `keep` those of the book."""
+        known = {source: found for source in sources if (found := self._cache.get(source)) is not None}
+        missing = [source for source in sources if source not in known]
+        read = self._pool.map(self._read, missing) if len(missing) > 1 else map(self._read, missing)
+        for source, found in zip(missing, read, strict=True):
+            known[source] = found
+            if keep:
+                self._cache.put(source, found)
+        return [known[source] for source in sources]
 
     def _read(self, source: SourceText) -> ReadSource:
         ids, ranges = self._lay_out(source)

@@ -24,7 +24,7 @@ class ScriptedReader:
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
         return [len(text.split()) for text in texts]
 
-    def read(self, sources: Sequence[SourceText]) -> list[ReadSource]:
+    def read(self, sources: Sequence[SourceText], *, keep: bool = False) -> list[ReadSource]:
         return [
             ReadSource(
                 len(s.text.split()), np.zeros((1, 1, 2), np.float32), np.zeros((len(s.sentences), 1), np.float32)

@@ -65,6 +65,8 @@ class PostgresGenerations(SharedGenerations):
                 yield
             finally:
                 self._lock = None
+                with suppress(errors.Error):  # the server would notice only later that the connection is closed
+                    connection.execute("SELECT pg_advisory_unlock(%s)", (self._lock_id,))
 
     def build(
         self, manifest: Manifest, contents: GenerationContents, check: Callable[[Generation], None] = no_check
