@@ -6,19 +6,23 @@ import os
 import resource
 import struct
 import time
+from email.utils import parsedate_to_datetime
 from pathlib import Path
 
+import httpx
 import pytest
 
 from data_dirs import copy_data
 from machine import Trial, book_server, compile_shared
 from paths import TESTS
+from server_process import ServerProcess
 
 pytestmark = pytest.mark.slow
 
 CLIENTS = int(os.environ.get("GLOSSATOR_CLIENTS", "5"))
 ROUNDS = int(os.environ.get("GLOSSATOR_ROUNDS", "1"))
 EXHAUSTED_SECONDS = 2.0
+MAX_CLOCK_ERROR = 60.0
 JUMPS = (2 * 3600, -2 * 3600, 0)
 """Less than the time after which a conversation expires."""
 
@@ -45,6 +49,18 @@ def test_connections_are_refused_or_wait_while_there_are_no_descriptors(data: Pa
     trial.end(copied)
 
 
+def wait_for_clock(server: ServerProcess, shift: int) -> None:
+    """Wait until the server's responses show that its clock has jumped: they are dated once a second."""
+    errors = []
+    for _ in range(100):
+        shown = parsedate_to_datetime(httpx.get(f"{server.url}/livez").headers["Date"]).timestamp()
+        errors.append(shown - time.time() - shift)
+        if abs(errors[-1]) < MAX_CLOCK_ERROR:
+            return
+        time.sleep(0.1)
+    raise AssertionError(errors)
+
+
 def test_a_jump_of_the_clock_changes_no_answer(data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     library, shift = tmp_path / "shifted_clock.so", tmp_path / "shift"
     if not compile_shared(TESTS / "support" / "torture" / "shifted_clock.c", library):
@@ -65,5 +81,6 @@ def test_a_jump_of_the_clock_changes_no_answer(data: Path, tmp_path: Path, monke
         for seconds in JUMPS * ROUNDS:
             outcomes = trial.during(server, lambda seconds=seconds: jump(seconds), lambda: None)
             assert all(outcome.complete for outcome in outcomes)
+            wait_for_clock(server, seconds)
             trial.after(server)
     trial.end(copied)

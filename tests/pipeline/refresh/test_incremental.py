@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import glossator
-from commands import quick_folder, run
+from commands import run
 from data_dirs import contents_of
 from glossator.core.types import ChangeKind, DocumentChange, DocumentCounts, EmbeddingCounts
 from glossator.facade import Book
@@ -18,12 +18,6 @@ from glossator.facade import Book
 pytestmark = pytest.mark.slow
 
 STARTER = "What does a sourdough starter hold?"
-
-
-@pytest.fixture
-def data() -> Iterator[Path]:
-    with quick_folder() as folder:
-        yield folder / "data"
 
 
 @pytest.fixture

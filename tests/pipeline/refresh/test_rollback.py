@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import glossator
-from commands import quick_folder, run
+from commands import run
 from glossator.core.types import DocumentCounts
 from glossator.facade import Book
 from glossator.store.index.generations import Generations
@@ -17,12 +17,6 @@ from glossator.store.index.generations import Generations
 pytestmark = pytest.mark.slow
 
 MOON = "How much does the Sun contribute to tides?"
-
-
-@pytest.fixture
-def data() -> Iterator[Path]:
-    with quick_folder() as folder:
-        yield folder / "data"
 
 
 @pytest.fixture

@@ -29,6 +29,7 @@ FACTS = {
 REFUSALS = (408, 429, 503, 504)
 MAX_WAIT_SECONDS = 120.0
 _BOOK = " ".join(" ".join(PAGES.values()).split())
+_CUT_MARK = re.compile(r"\s*\[\d*$")
 _MARKS = re.compile(r"\s*(?:\[\d+\])+\s*")
 
 
@@ -73,13 +74,18 @@ class Outcome:
         """Whether it is an honest refusal, or quotes the book: if nothing failed, the sentence that was asked for."""
         if FALSEHOOD.split(" by ")[1] in self.text:
             return False
-        if not self.metadata:
-            return self.status in REFUSALS or (self.status == 0 and not self.text)
         quoted = [piece for piece in _MARKS.split(self.text) if piece]
+        if not self.metadata:
+            return self.status in REFUSALS or (self.status == 0 and all(_is_from_the_book(piece) for piece in quoted))
         if self.metadata["abstained"]:
             return True
         as_asked = self.metadata["degraded"] or self.metadata["keywords_only"] or FACTS[self.question] in quoted
-        return bool(as_asked and quoted) and all(" ".join(piece.split()) in _BOOK for piece in quoted)
+        return bool(as_asked and quoted) and all(_is_from_the_book(piece) for piece in quoted)
+
+
+def _is_from_the_book(piece: str) -> bool:
+    """Whether a piece of an answer is in the book; a stream may have broken off within it or its mark."""
+    return " ".join(_CUT_MARK.sub("", piece).split()) in _BOOK
 
 
 async def ask(client: httpx.AsyncClient, number: int, key: str | None = None) -> Outcome:
@@ -97,7 +103,7 @@ async def ask(client: httpx.AsyncClient, number: int, key: str | None = None) ->
             else:
                 await _read(source, outcome)
     except httpx.HTTPError:
-        outcome.status, outcome.metadata, outcome.text = 0, {}, ""
+        outcome.status, outcome.metadata = 0, {}
     outcome.seconds = time.monotonic() - began
     return outcome
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 
 from glossator.core.book.manifest import Manifest, SourceRecord
 from glossator.core.book.names import is_book_name
-from glossator.core.errors import IndexCorrupted, IndexNotFound, IndexUnavailable
+from glossator.core.errors import IndexCorrupted, IndexNotFound, IndexUnavailable, StorageError
 from glossator.core.ports import DocumentStore, Generation
 from glossator.core.types import Document
 from glossator.store.index.current_number import CurrentNumber
@@ -94,6 +94,38 @@ class SharedGenerations(ABC):
             store = self._current_documents() if wanted else None
             entries = store.contents() if store else []
             return {entry.url: entry.document_id for entry in entries if entry.document_id in wanted}
+
+    def _check_and_switch(self, manifest: Manifest, check: Callable[[Generation], None]) -> None:
+        """Make a generation that was written the current one, if all of it is there. Needs the lock."""
+        generation = self._load(manifest)
+        if (count := generation.index.count()) != manifest.chunks:
+            raise StorageError(
+                f"{self.place} has {count} of {manifest.chunks} chunks.", "Run `glossator ingest` again."
+            )
+        check(generation)
+        self._switch(manifest.generation)
+
+    def _is_attempt_at(self, manifest: Manifest, text: str) -> bool:
+        """Whether an unfinished generation, whose manifest this text is, was to become the same."""
+        with suppress(IndexCorrupted):
+            attempt = manifest_from(text, self.place)
+            return replace(attempt, generation=manifest.generation, created_at=manifest.created_at) == manifest
+        return False
+
+    def _image_reader(self, given: Callable[[str], bytes | None]) -> Callable[[str], bytes | None]:
+        """Reads the images that are given, and others from the current generation."""
+        documents = None
+        with suppress(IndexCorrupted):
+            documents = self._current_documents()
+
+        def read(name: str) -> bytes | None:
+            if (content := given(name)) is not None or documents is None:
+                return content
+            with suppress(IndexCorrupted):
+                return documents.image(name)
+            return None
+
+        return read
 
     def _current_documents(self) -> DocumentStore | None:
         manifest = self.manifest()

@@ -5,14 +5,13 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import replace
 
 from psycopg import errors, sql
 
 from glossator.core.book.manifest import Manifest
 from glossator.core.errors import IndexCorrupted, IngestRunning, StorageError
 from glossator.core.ports import Generation, GenerationContents, no_check
-from glossator.store.index.manifest import dump_manifest, manifest_from
+from glossator.store.index.manifest import dump_manifest
 from glossator.store.index.postgres.connections import Connection, PostgresConnections
 from glossator.store.index.postgres.documents import PostgresDocuments
 from glossator.store.index.postgres.index import PostgresIndex
@@ -78,13 +77,7 @@ class PostgresGenerations(SharedGenerations):
         tables = self._tables(manifest.generation)
         self._begin(tables, manifest)
         write_generation(self._connections, tables, manifest, contents, self._image_reader(contents.image))
-        generation = self._load(manifest)
-        if (count := generation.index.count()) != manifest.chunks:
-            raise StorageError(
-                f"{self.place} has {count} of {manifest.chunks} chunks.", "Run `glossator ingest` again."
-            )
-        check(generation)
-        self._switch(manifest.generation)
+        self._check_and_switch(manifest, check)
         self._delete_old()
 
     def clear(self) -> None:
@@ -159,12 +152,6 @@ class PostgresGenerations(SharedGenerations):
                 (tables.number, dump_manifest(manifest)),
             )
 
-    def _is_attempt_at(self, manifest: Manifest, text: str) -> bool:
-        with suppress(IndexCorrupted):
-            attempt = manifest_from(text, self.place)
-            return replace(attempt, generation=manifest.generation, created_at=manifest.created_at) == manifest
-        return False
-
     def _previous(self) -> int | None:
         statement = self._statement(
             "SELECT number FROM {schema}.generations WHERE replaced_at IS NOT NULL ORDER BY replaced_at DESC LIMIT 1"
@@ -209,21 +196,6 @@ class PostgresGenerations(SharedGenerations):
             connection.execute("SELECT set_config('lock_timeout', %s, true)", (_LOCK_TIMEOUT,))
             connection.execute(self._tables(number).drop())
             connection.execute(self._statement("DELETE FROM {schema}.generations WHERE number = %s"), (number,))
-
-    def _image_reader(self, given: Callable[[str], bytes | None]) -> Callable[[str], bytes | None]:
-        """Reads the images that are given, and others from the current generation."""
-        documents = None
-        with suppress(IndexCorrupted):
-            documents = self._current_documents()
-
-        def read(name: str) -> bytes | None:
-            if (content := given(name)) is not None or documents is None:
-                return content
-            with suppress(IndexCorrupted):
-                return documents.image(name)
-            return None
-
-        return read
 
     def _locked(self) -> Connection:
         if self._lock is None:

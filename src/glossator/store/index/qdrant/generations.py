@@ -7,7 +7,6 @@ import secrets
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import replace
 from threading import Event, Thread
 from typing import Any
 
@@ -16,7 +15,7 @@ from qdrant_client import models
 from glossator.core.book.manifest import Manifest
 from glossator.core.errors import GlossatorError, IndexCorrupted, IngestRunning, StorageError
 from glossator.core.ports import Generation, GenerationContents, no_check
-from glossator.store.index.manifest import dump_manifest, manifest_from
+from glossator.store.index.manifest import dump_manifest
 from glossator.store.index.qdrant.collections import (
     GenerationCollections,
     create_chunks,
@@ -90,13 +89,7 @@ class QdrantGenerations(SharedGenerations):
         self._begin(manifest)
         collections = self._collections(manifest.generation)
         write_generation(self._server, collections, manifest, contents, self._image_reader(contents.image))
-        generation = self._load(manifest)
-        if (count := generation.index.count()) != manifest.chunks:
-            raise StorageError(
-                f"{self.place} has {count} of {manifest.chunks} chunks.", "Run `glossator ingest` again."
-            )
-        check(generation)
-        self._switch(manifest.generation)
+        self._check_and_switch(manifest, check)
         self._update({"last": manifest.generation, "building": 0, "building_manifest": ""})
         self._delete_old()
 
@@ -149,12 +142,6 @@ class QdrantGenerations(SharedGenerations):
         create_plain(self._server, collections.documents)
         create_chunks(self._server, collections.chunks, manifest.dimension)
         self._update({"building": number, "building_manifest": dump_manifest(manifest)})
-
-    def _is_attempt_at(self, manifest: Manifest, text: str) -> bool:
-        with suppress(IndexCorrupted):
-            attempt = manifest_from(text, self.place)
-            return replace(attempt, generation=manifest.generation, created_at=manifest.created_at) == manifest
-        return False
 
     def _switch(self, number: int) -> None:
         """Switch all readers to a generation: an alias is replaced in one step."""
@@ -210,21 +197,6 @@ class QdrantGenerations(SharedGenerations):
         existing = self._server.read(lambda client: client.get_collections()).collections
         pattern = re.compile(rf"{re.escape(self._name)}_([0-9]+)(?:_documents)?")
         return sorted({int(found[1]) for each in existing if (found := pattern.fullmatch(each.name))})
-
-    def _image_reader(self, given: Callable[[str], bytes | None]) -> Callable[[str], bytes | None]:
-        """Reads the images that are given, and others from the current generation."""
-        documents = None
-        with suppress(IndexCorrupted):
-            documents = self._current_documents()
-
-        def read(name: str) -> bytes | None:
-            if (content := given(name)) is not None or documents is None:
-                return content
-            with suppress(IndexCorrupted):
-                return documents.image(name)
-            return None
-
-        return read
 
     def _collections(self, number: int) -> GenerationCollections:
         return GenerationCollections(self._name, number)
