@@ -94,8 +94,7 @@ def test_several_sources_are_judged_as_if_alone(reader: OnnxReader) -> None:
     read = reader.read([source(TIDES, "Tides"), source("Bread is baked at 230 degrees.", "Bread")])
     together = reader.judge("At what temperature is bread baked?", read)
     alone = [reader.judge("At what temperature is bread baked?", [one])[0] for one in read]
-    for one, other in zip(together, alone, strict=True):
-        assert one.answered == pytest.approx(other.answered, abs=0.5)  # int8 rounds by the largest value of a run
+    assert together == alone
     assert together[1].answered > together[0].answered
 
 

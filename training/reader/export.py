@@ -17,38 +17,36 @@ from torch import Tensor, nn
 from glossator.core.inference.sessions import sha256
 from glossator.read.reader import HASHES
 from reader.base_weights import base_folder
-from reader.model import WIDTH, CachedAttention, Group, Reader, Tokens, mean
+from reader.model import HEADS, WIDTH, Reader, Tokens, attend_to_earlier, mean
 from reader.paths import OUTPUT
 
-INPUTS = ("ids", "types", "positions", "sequences", "readable", "past")
+INPUTS = ("ids", "types", "positions", "past")
 OUTPUTS = ("supported", "contradicted", "answered", "unsupported_tokens", "point_from", "point_to", "keys_values")
 AXES = {
-    **{name: {0: "tokens"} for name in ("ids", "types", "positions", "point_to")},
-    **{name: {0: "sequences"} for name in ("supported", "contradicted", "answered", "point_from")},
-    "sequences": {0: "sequences", 1: "sequence_tokens"},
-    "unsupported_tokens": {0: "sequences", 1: "sequence_tokens"},
-    "readable": {0: "sequences", 1: "readable_tokens"},
-    "past": {1: "past_tokens"},
-    "keys_values": {1: "tokens"},
+    **{name: {0: "tokens"} for name in ("ids", "types", "positions", "unsupported_tokens", "point_to")},
+    "past": {3: "past_tokens"},
+    "keys_values": {3: "tokens"},
 }
 
 
 class Exported(nn.Module):
-    """One step of reading: passages, or texts against the keys and values of passages that were read before."""
+    """One step of reading: a passage, or a text after the keys and values of a passage that was read before.
+
+    Keys and values are [layer, key or value, head, token, width of a head], in half precision.
+    """
 
     def __init__(self, reader: Reader) -> None:
         super().__init__()
         self.reader = reader
 
-    def forward(
-        self, ids: Tensor, types: Tensor, positions: Tensor, sequences: Tensor, readable: Tensor, past: Tensor
-    ) -> tuple[Tensor, ...]:
-        tokens = Tokens(ids, types, positions, sequences, sequences)
-        hidden, keys_values = self.reader.encode(tokens, CachedAttention(Group(sequences, readable)), past)
-        of_sequences = hidden[sequences.clamp(min=0)]
-        judged = self.reader.judge(of_sequences, sequences >= 0)
-        pointers = self.reader.point_from(mean(of_sequences, sequences >= 0)), self.reader.point_to(hidden)
-        return *judged, *pointers, keys_values
+    def forward(self, ids: Tensor, types: Tensor, positions: Tensor, past: Tensor) -> tuple[Tensor, ...]:
+        tokens = Tokens(ids, types, positions, ids, ids)
+        hidden, keys_values = self.reader.encode(tokens, attend_to_earlier, past.float())
+        text, present = hidden[None], torch.ones_like(ids, dtype=torch.bool)[None]
+        judged = (value[0] for value in self.reader.judge(text, present))
+        pointers = self.reader.point_from(mean(text, present))[0], self.reader.point_to(hidden)
+        laid_out = keys_values.unflatten(2, (2, HEADS, WIDTH // HEADS)).permute(0, 2, 3, 1, 4)
+        return *judged, *pointers, laid_out.half()
 
 
 def export(weights: Path, folder: Path) -> Path:
@@ -60,9 +58,9 @@ def export(weights: Path, folder: Path) -> Path:
     model.eval()
     folder.mkdir(parents=True, exist_ok=True)
     whole = folder / "float.onnx"
-    row, rows = torch.tensor([101, 7, 8, 102, 101]), torch.tensor([[0, 1, 2], [3, 4, -1]])
-    readable = torch.tensor([[0, 1, 2, 3], [1, 5, 6, -1]])
-    sample = (row, torch.zeros_like(row), row - row + 1, rows, readable, torch.zeros(layers, 2, 2 * WIDTH))
+    row = torch.tensor([101, 7, 8, 102, 101])
+    past = torch.zeros(layers, 2, HEADS, 2, WIDTH // HEADS, dtype=torch.float16)
+    sample = (row, torch.zeros_like(row), row - row + 1, past)
     torch.onnx.export(
         Exported(model), sample, whole, input_names=INPUTS, output_names=OUTPUTS, dynamic_axes=AXES, dynamo=False
     )

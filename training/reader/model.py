@@ -42,13 +42,6 @@ class Tokens(NamedTuple):
     texts: Tensor
 
 
-class Group(NamedTuple):
-    """Sequences of one kind: indexes of the tokens of each and of those it attends to, padded with -1."""
-
-    tokens: Tensor
-    readable: Tensor
-
-
 Attention = Callable[[Tensor, Tensor | None], Tensor]
 """Attention over queries, keys and values of all tokens (and keys and values of earlier ones), for all tokens."""
 
@@ -116,16 +109,13 @@ class TogetherAttention:
         return [query * (WIDTH // HEADS) ** -0.5, key, value]
 
 
-class CachedAttention:
-    """Attention of one group of sequences to their readable tokens, among them tokens read earlier."""
-
-    def __init__(self, group: Group) -> None:
-        self.group = group
-
-    def __call__(self, values: Tensor, past: Tensor | None) -> Tensor:
-        query, keys_values = values.split((WIDTH, 2 * WIDTH), dim=1)
-        known = keys_values if past is None else torch.cat([past, keys_values])
-        return _attend(query, known, self.group)[self.group.tokens >= 0]
+def attend_to_earlier(values: Tensor, past: Tensor | None) -> Tensor:
+    """Attention of one sequence to itself and to tokens read earlier: a passage, or a text after its passage."""
+    query, key, value = (part.unflatten(1, (HEADS, -1)).transpose(0, 1) for part in values.split(WIDTH, dim=1))
+    if past is not None:
+        key, value = torch.cat([past[0], key], dim=1), torch.cat([past[1], value], dim=1)
+    shares = (query * (WIDTH // HEADS) ** -0.5) @ key.transpose(1, 2)
+    return (shares.softmax(-1) @ value).transpose(0, 1).flatten(1)
 
 
 @dataclass(frozen=True)
@@ -157,21 +147,6 @@ class Layer(nn.Module):
         hidden = self.norm_attention(inputs + self.drop(self.mix(attend(values, past))))
         states = self.norm_output(hidden + self.drop(self.contract(F.gelu(self.expand(hidden)))))
         return states, values[:, WIDTH:]
-
-
-def _attend(query: Tensor, known: Tensor, group: Group) -> Tensor:
-    key, value = known.split(WIDTH, dim=1)
-    rows = [
-        _heads(values, indexes)
-        for values, indexes in ((query, group.tokens), (key, group.readable), (value, group.readable))
-    ]
-    mask = torch.where(group.readable >= 0, 0.0, MASKED)[:, None, None, :]
-    return F.scaled_dot_product_attention(*rows, attn_mask=mask).transpose(1, 2).flatten(2)
-
-
-def _heads(values: Tensor, indexes: Tensor) -> Tensor:
-    """The values at rows of indexes as [row, head, token, width of a head]."""
-    return values.view(-1, HEADS, WIDTH // HEADS)[indexes.clamp(min=0)].transpose(1, 2)
 
 
 class Reader(nn.Module):

@@ -24,7 +24,7 @@ from glossator.pipeline.answering import answer_without_session
 from glossator.pipeline.checking import check_draft
 from glossator.pipeline.conversations import converse
 from glossator.pipeline.indexing import IngestRequest, build_generation, remove_and_rebuild, roll_back
-from glossator.pipeline.reading import search_and_read
+from glossator.pipeline.reading import search_in_thread
 from glossator.pipeline.receipts import replay_receipt
 from glossator.pipeline.wiring import Engine
 
@@ -73,7 +73,7 @@ async def remove_source(engine: Engine, name_or_path: str, progress: Progress = 
 
 async def search(engine: Engine, question: Question) -> RetrievalResult:
     """The best passages for a question."""
-    return (await asyncio.to_thread(lambda: search_and_read(engine, engine.generation(), question)))[0]
+    return (await search_in_thread(engine, await asyncio.to_thread(engine.generation), question))[0]
 
 
 def stream(

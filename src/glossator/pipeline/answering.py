@@ -20,7 +20,7 @@ from glossator.core.timing import stage
 from glossator.core.types import Passage, best_score
 from glossator.pipeline.drafting import DraftStream
 from glossator.pipeline.extracting import extract, extract_selection
-from glossator.pipeline.reading import search_and_read, search_book
+from glossator.pipeline.reading import search_book, search_in_thread
 from glossator.pipeline.receipts import receipt_for
 from glossator.pipeline.wiring import Engine
 from glossator.retrieve import shorten
@@ -93,7 +93,7 @@ async def _from_book(engine: Engine, book: Generation, question: Question, draft
 
     standalone = standalone_question(question.text, [asked for asked, _ in question.past])
     searched = replace(question, text=shorten(standalone))  # joined questions may be longer than one may be
-    found, reading = await asyncio.to_thread(search_and_read, engine, book, searched)
+    found, reading = await search_in_thread(engine, book, searched)
     passages: Sequence[Passage] = found.passages
     threshold = engine.settings.similarity_threshold
     answerable = is_answerable(found.relevance, threshold)

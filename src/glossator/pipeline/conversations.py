@@ -29,7 +29,7 @@ from glossator.core.timing import current_request_id, stage
 from glossator.core.types import Passage
 from glossator.pipeline import answering
 from glossator.pipeline.answering import AnswerIterator
-from glossator.pipeline.reading import search_and_read
+from glossator.pipeline.reading import search_in_thread
 from glossator.pipeline.wiring import Engine
 
 CLEAN_UP_INTERVAL = 600.0
@@ -64,7 +64,7 @@ async def _find_passages_again(engine: Engine, question: Question, receipt: Rece
     if question.selection is not None or not used:
         return ()
     with suppress(GlossatorError):
-        found, _ = await asyncio.to_thread(lambda: search_and_read(engine, engine.generation(), question))
+        found, _ = await search_in_thread(engine, await asyncio.to_thread(engine.generation), question)
         return tuple(passage for passage in found.passages if passage.chunk_id in used)
     return ()
 

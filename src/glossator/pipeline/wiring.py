@@ -16,6 +16,7 @@ from glossator.answer.llm.providers import Provider, judge_provider, providers
 from glossator.core.errors import GlossatorError, ReaderUnavailable, SettingsError
 from glossator.core.extras import require
 from glossator.core.files import protect_data_dir
+from glossator.core.inference.load import Load
 from glossator.core.inference.reading import SourceText
 from glossator.core.ports import Embedder, Generation, GenerationStore, Reader, SecondOpinion, WordCounts
 from glossator.core.settings import IndexKind, Settings
@@ -53,12 +54,14 @@ class Engine:
         models: Sequence[str] = (),
         judge: str = "",
         open_judge: Callable[[], SecondOpinion | None] = lambda: None,
+        load: Load | None = None,
     ) -> None:
         self.settings = settings
         self.embedder = embedder
         self.generations = generations
         self.verifier = verifier
         self.reader = reader
+        self.load = load or Load()
         self._open_records = open_records
         self._records: RecordStore | None = None
         self._open_drafter = open_drafter
@@ -84,6 +87,7 @@ class Engine:
             self._models,
             self.judge,
             lambda: self.second_opinion,
+            self.load,
         )
 
     def generation(self) -> Generation:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 from pathlib import Path
 from threading import BoundedSemaphore, Lock
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,18 +29,11 @@ MAX_SOURCE_TOKENS, MAX_HEADING_TOKENS, MAX_TEXT_TOKENS = 288, 24, 96
 FOLDER = Path(__file__).parent / "weights"
 HASHES = "hashes.json"
 """The SHA-256 of each file of the model, written when it is exported."""
+Item = TypeVar("Item")
+Found = TypeVar("Found")
 _START, _END = 101, 102
 _OUTPUTS = ("supported", "contradicted", "answered", "unsupported_tokens", "point_from", "point_to", "keys_values")
 _REINSTALL = "Install Glossator again, or set GLOSSATOR_READER=off."
-
-
-class _Row(NamedTuple):
-    """Tokens that are read together: their ids, their position, and the range of earlier tokens they attend to."""
-
-    ids: Sequence[int]
-    kind: int
-    position: int
-    past: range
 
 
 class OnnxReader:
@@ -104,8 +97,7 @@ class OnnxReader:
         """Read sources, several at once, so that texts can be judged against them; `keep` those of the book."""
         known = {source: found for source in sources if (found := self._cache.get(source)) is not None}
         missing = [source for source in sources if source not in known]
-        read = self._pool.map(self._read, missing) if len(missing) > 1 else map(self._read, missing)
-        for source, found in zip(missing, read, strict=True):
+        for source, found in zip(missing, self._map(self._read, missing), strict=True):
             known[source] = found
             if keep:
                 self._cache.put(source, found)
@@ -113,24 +105,18 @@ class OnnxReader:
 
     def _read(self, source: SourceText) -> ReadSource:
         ids, ranges = self._lay_out(source)
-        outputs = self._run([_Row(ids, 0, 0, range(0))], None)
+        outputs = self._run(ids)
         states = outputs["point_to"]
         sentences = np.array([states[a:b].mean(0) for a, b in ranges], np.float32).reshape(len(ranges), states.shape[1])
-        return ReadSource(len(ids), outputs["keys_values"].astype(np.float16), sentences)
+        return ReadSource(len(ids), outputs["keys_values"], sentences)
 
     def judge(self, text: str, sources: Sequence[ReadSource]) -> list[Reading]:
         """What the model says of a claim or a question, against each source; nothing if the text is too long."""
         encoding = self._tokenizer.encode(text, add_special_tokens=False)
-        if not sources or len(encoding.ids) > MAX_TEXT_TOKENS:
+        if len(encoding.ids) > MAX_TEXT_TOKENS:
             return []
-        ids, first, rows = [_START, *encoding.ids, _END], 0, []
-        for source in sources:
-            rows.append(_Row(ids, 1, source.tokens, range(first, first + source.tokens)))
-            first += source.tokens
-        past = np.concatenate([source.keys_values for source in sources], axis=1).astype(np.float32)
-        outputs = self._run(rows, past)
-        spans = [Span(a, b) for a, b in encoding.offsets]
-        return [_reading(outputs, n, source, spans) for n, source in enumerate(sources)]
+        ids, spans = [_START, *encoding.ids, _END], [Span(a, b) for a, b in encoding.offsets]
+        return self._map(lambda source: _reading(self._run(ids, source), source, spans), sources)
 
     def _lay_out(self, source: SourceText) -> tuple[list[int], list[tuple[int, int]]]:
         """The tokens of a source with its headings, and the range of each sentence that is not cut off."""
@@ -148,29 +134,15 @@ class OnnxReader:
             ranges.append((first + int(inside[0]), first + int(inside[-1]) + 1))
         return [*ids, _END], ranges
 
-    def _run(self, rows: Sequence[_Row], past: NDArray[np.float32] | None) -> dict[str, NDArray[np.float32]]:
-        """One run of the model."""
-        layers, width = self._shape
-        known = 0 if past is None else past.shape[1]
-        lengths = [len(row.ids) for row in rows]
-        sequences = np.full((len(rows), max(lengths)), -1, np.int64)
-        readable = np.full((len(rows), max(n + len(row.past) for n, row in zip(lengths, rows, strict=True))), -1)
-        first = 0
-        for n, (row, length) in enumerate(zip(rows, lengths, strict=True)):
-            own = np.arange(first, first + length)
-            sequences[n, :length] = own
-            readable[n, : len(row.past)] = row.past
-            readable[n, len(row.past) : len(row.past) + length] = known + own
-            first += length
+    def _run(self, ids: Sequence[int], after: ReadSource | None = None) -> dict[str, NDArray[Any]]:
+        """One run of the model: a source, or a text after a source that was read."""
+        session, first = self._session, after.tokens if after else 0
         inputs = {
-            "ids": np.concatenate([np.array(row.ids, np.int64) for row in rows]),
-            "types": np.repeat(np.array([row.kind for row in rows], np.int64), lengths),
-            "positions": np.concatenate([np.arange(row.position, row.position + len(row.ids)) for row in rows]),
-            "sequences": sequences,
-            "readable": readable,
-            "past": np.zeros((layers, 0, width), np.float32) if past is None else past,
+            "ids": np.array(ids, np.int64),
+            "types": np.full(len(ids), int(after is not None)),
+            "positions": np.arange(first, first + len(ids)),
+            "past": after.keys_values if after else self._no_past,
         }
-        session = self._session
         with self._slots:  # one run on each core at a time: more would only slow each other down
             try:
                 return dict(zip(_OUTPUTS, session.run(list(_OUTPUTS), inputs), strict=True))
@@ -178,18 +150,22 @@ class OnnxReader:
                 raise ReaderUnavailable("The reader model failed.", "Set GLOSSATOR_READER=off.") from error
 
     @cached_property
-    def _shape(self) -> tuple[int, int]:
-        layers, _, width = next(i for i in self._session.get_inputs() if i.name == "past").shape
-        return layers, width
+    def _no_past(self) -> NDArray[np.float16]:
+        past = next(each for each in self._session.get_inputs() if each.name == "past")
+        return np.zeros([size if isinstance(size, int) else 0 for size in past.shape], np.float16)
+
+    def _map(self, function: Callable[[Item], Found], items: Sequence[Item]) -> list[Found]:
+        """The results for all items, several at once."""
+        return list(self._pool.map(function, items) if len(items) > 1 else map(function, items))
 
 
-def _reading(outputs: dict[str, NDArray[np.float32]], row: int, source: ReadSource, spans: Sequence[Span]) -> Reading:
-    doubts = _sigmoid(outputs["unsupported_tokens"][row][1 : 1 + len(spans)]).tolist()
-    meant = outputs["point_from"][row]
+def _reading(outputs: dict[str, NDArray[Any]], source: ReadSource, spans: Sequence[Span]) -> Reading:
+    doubts = _sigmoid(outputs["unsupported_tokens"][1 : 1 + len(spans)]).tolist()
+    meant = outputs["point_from"]
     return Reading(
-        supported=float(outputs["supported"][row]),
-        contradicted=float(outputs["contradicted"][row]),
-        answered=float(outputs["answered"][row]),
+        supported=float(outputs["supported"]),
+        contradicted=float(outputs["contradicted"]),
+        answered=float(outputs["answered"]),
         unsupported=tuple(zip(spans, doubts, strict=True)),
         sentences=tuple(_softmax(source.sentences @ meant / len(meant) ** 0.5)),
     )

@@ -1,0 +1,34 @@
+"""How much is asked at once: under load, what is not needed for a decision is left out."""
+
+from __future__ import annotations
+
+from threading import Lock
+from types import TracebackType
+
+from glossator.core.inference.cores import available_cores
+
+QUESTIONS_PER_CORE = 4
+"""More questions at once than this for each core are load: each of them waits longer than it is worked on."""
+
+
+class Load:
+    """Counts the questions that are searched for at once, over all books."""
+
+    def __init__(self, limit: int | None = None) -> None:
+        self._limit = QUESTIONS_PER_CORE * available_cores() if limit is None else limit
+        self._count, self._lock = 0, Lock()
+
+    @property
+    def is_high(self) -> bool:
+        return self._count > self._limit
+
+    def __enter__(self) -> Load:
+        with self._lock:
+            self._count += 1
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        with self._lock:
+            self._count -= 1
