@@ -11,11 +11,8 @@ from glossator.core.inference.reading import ReadSource, SourceText
 from glossator.core.question import Question
 from glossator.facade import Book
 from glossator.pipeline.reading import (
-    CLEAR_LEVEL,
-    FIRST_PARTS,
-    FIRST_PARTS_UNDER_LOAD,
-    MAX_PARTS,
-    MAX_PARTS_UNDER_LOAD,
+    EFFORT_UNDER_LOAD,
+    FULL_EFFORT,
     search_and_read,
     search_book,
 )
@@ -49,14 +46,20 @@ def parts_read(book: Book, monkeypatch: pytest.MonkeyPatch, question: str, answe
     return reader.parts
 
 
-@pytest.mark.parametrize(("answered", "parts"), [(2.0, FIRST_PARTS), (-2.0, MAX_PARTS)])
+@pytest.mark.parametrize(
+    ("answered", "parts"),
+    [(2.0, FULL_EFFORT.first_parts), (-2.0, FULL_EFFORT.max_parts), (-5.0, FULL_EFFORT.max_parts)],
+)
 def test_more_is_read_if_the_nearest_parts_do_not_answer(
     sample: Book, monkeypatch: pytest.MonkeyPatch, answered: float, parts: int
 ) -> None:
     assert parts_read(sample, monkeypatch, OPEN, answered) == parts
 
 
-@pytest.mark.parametrize(("answered", "parts"), [(2.0, FIRST_PARTS_UNDER_LOAD), (-2.0, MAX_PARTS_UNDER_LOAD)])
+@pytest.mark.parametrize(
+    ("answered", "parts"),
+    [(2.0, EFFORT_UNDER_LOAD.first_parts), (-2.0, EFFORT_UNDER_LOAD.max_parts), (-5.0, EFFORT_UNDER_LOAD.first_parts)],
+)
 def test_less_is_read_under_load(loaded: Book, monkeypatch: pytest.MonkeyPatch, answered: float, parts: int) -> None:
     assert parts_read(loaded, monkeypatch, OPEN, answered) == parts
 
@@ -64,12 +67,18 @@ def test_less_is_read_under_load(loaded: Book, monkeypatch: pytest.MonkeyPatch, 
 def test_nothing_is_read_under_load_if_the_search_is_sure(loaded: Book, monkeypatch: pytest.MonkeyPatch) -> None:
     generation = loaded.engine.generation()
     levels = [search_book(loaded.engine, generation, Question(text)).chunks[0].level for text in (CLEAR, OPEN)]
-    assert levels[0] > CLEAR_LEVEL > levels[1]
+    assert levels[0] > EFFORT_UNDER_LOAD.open_levels[1] > levels[1]
     assert parts_read(loaded, monkeypatch, CLEAR, answered=2.0) == 0
 
 
 def test_same_question_is_read_without_load(sample: Book, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert parts_read(sample, monkeypatch, CLEAR, answered=2.0) == FIRST_PARTS
+    assert parts_read(sample, monkeypatch, CLEAR, answered=2.0) == FULL_EFFORT.first_parts
+
+
+def test_nothing_is_read_if_the_book_clearly_does_not_speak_of_it(
+    sample: Book, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert parts_read(sample, monkeypatch, "best recipe for lemon cake with yoghurt", answered=2.0) == 0
 
 
 def test_load_is_high_only_while_more_is_asked_than_its_limit() -> None:
