@@ -206,6 +206,10 @@ def main() -> None:
             f" {found.rate / together:.2f} of its best;"
             f" p95 {found.p95:.2f} s (limit {limit:.2f} s); errors {found.errors}"
         )
+        with server(data, options.port + 1, cache_answers="0", reader="off"):
+            load(options.port + 1, asked, CLIENTS, 3.0)
+            off = load(options.port + 1, asked[1000:], CLIENTS, SECONDS)
+        print(f"without the reader {off.rate:.1f} per second: with it {found.rate / off.rate:.2f} of that (limit 0.60)")
         if options.soak:
             soak(options.port, pid, asked, found.rate / 2, options.soak)
             return

@@ -60,7 +60,11 @@ CODE = [*SOURCE.rglob("*.py"), *SCRIPTS, *(ROOT / "tests").rglob("*.py"), *(ROOT
 
 def test_no_folder_has_more_than_14_files() -> None:
     for folder in {file.parent for file in CODE}:
-        files = [file for file in folder.iterdir() if file.is_file() and file.name != "__init__.py"]
+        files = [
+            file
+            for file in folder.iterdir()
+            if file.is_file() and (file.name != "__init__.py" or file.stat().st_size > 200)
+        ]
         assert len(files) <= 14, folder
 
 

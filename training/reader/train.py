@@ -23,7 +23,8 @@ from reader.model import Reader, half_precision
 from reader.paths import DATA, MUTATIONS, OUTPUT, PUBLIC
 
 DEVELOPMENT = frozenset({"astronomy", "curl", "fastapi", "flask_howto", "vagov"})
-"""Whole books that are never trained on: stages, weights and thresholds are chosen on them."""
+PLAIN_DEVELOPMENT = "operations"
+"""Whole books, and a file of short sources, that are never trained on: stages, weights and thresholds are chosen on them."""
 NOT_FOR_SHIPPING = ("sick",)
 """Public sets whose licence does not allow shipping what was trained on them."""
 STAGES = "mutations:0.3,mixed:1,templates:1,mixed:1,written:1.2"
@@ -44,7 +45,9 @@ class Corpus:
         books = {path.name.split(".")[0]: reader.written(path) for path in sorted((DATA / "written").glob("*.gz"))}
         self.written = [e for book, examples in books.items() if book not in DEVELOPMENT for e in examples]
         self.development = [e for book in sorted(DEVELOPMENT) for e in books[book]]
-        self.plain = [e for path in sorted((DATA / "plain").glob("*.gz")) for e in reader.plain(path)]
+        plain = {path.name.split(".")[0]: reader.plain(path) for path in sorted((DATA / "plain").glob("*.gz"))}
+        self.plain_development = plain.pop(PLAIN_DEVELOPMENT)
+        self.plain = [e for examples in plain.values() for e in examples]
         self.mutations = reader.mutations(MUTATIONS)
         self.public = reader.public(PUBLIC, NOT_FOR_SHIPPING)
 
@@ -185,7 +188,8 @@ class Run:
         """Figures of the averaged weights on the development books."""
         averaged = Reader(self.options.layers)
         averaged.load_state_dict(self.average)
-        return evaluate(averaged, self.corpus.development)
+        plain = evaluate(averaged, self.corpus.plain_development)
+        return evaluate(averaged, self.corpus.development) | {f"plain_{name}": value for name, value in plain.items()}
 
 
 def fingerprint() -> str:

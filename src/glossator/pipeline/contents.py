@@ -6,7 +6,7 @@ import os
 import re
 import shutil
 from collections.abc import Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -19,6 +19,7 @@ from glossator.core.errors import BadInput, IngestRunning, SourceError
 from glossator.core.files import file_lock
 from glossator.core.ports import Progress
 from glossator.core.types import SkippedFile
+from glossator.evaluate.golden import load_golden
 from glossator.ingest.fetch.cache import PageCache, source_folder
 from glossator.ingest.files import is_inside
 from glossator.ingest.filters import FileFilter
@@ -28,6 +29,10 @@ from glossator.pipeline.wiring import Engine
 
 if TYPE_CHECKING:
     from glossator.ingest.fetch.client import FetchPolicy
+
+GOLDEN_FILE = "golden.yaml"
+MAX_GOLDEN, MAX_EXAMPLE_CHARACTERS = 60, 100
+"""Golden questions that are kept as examples, and the longest of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,3 +165,14 @@ def _of_repository(contents: SourceContents, skipped: Sequence[SkippedFile], fol
     if name == folder.name:
         name = clean_name(re.split(r"[/:]", root.rstrip("/"))[-1].removesuffix(".git")) or name
     return replace(contents, name=name, skipped=(*skipped, *own))
+
+
+def golden_questions(root: Path) -> tuple[str, ...]:
+    """The short answerable questions of a source's own golden file, if it has one."""
+    path = root / GOLDEN_FILE
+    if not (path.is_file() and is_inside(path, root)):
+        return ()
+    with suppress(SourceError):
+        found = (one.question for one in load_golden(path) if one.kind == "answerable" and one.question.endswith("?"))
+        return tuple(question for question in found if len(question) <= MAX_EXAMPLE_CHARACTERS)[:MAX_GOLDEN]
+    return ()

@@ -22,8 +22,7 @@ from glossator.embed.cache import CACHED_GENERATIONS, EmbeddingCache, count_miss
 from glossator.ingest.changes import IndexedSource, IngestPlan, corpus_hash, plan_ingest
 from glossator.ingest.chunk import CHUNKER_VERSION, chunk_document
 from glossator.ingest.fetch.cache import forget_source
-from glossator.pipeline.contents import LoadedSource, SourceReader
-from glossator.pipeline.examples import golden_questions
+from glossator.pipeline.contents import LoadedSource, SourceReader, golden_questions
 from glossator.pipeline.sources import find_source, indexed_sources, language_warning, merged_options
 from glossator.pipeline.wiring import Engine
 from glossator.store.index.generations import Generations

@@ -24,7 +24,6 @@ from glossator.core.question import Question
 from glossator.core.settings import Settings, load_settings
 from glossator.core.text.markup import MEDIA_PATH
 from glossator.core.types import Document
-from glossator.pipeline.examples import ExampleQuestions
 from glossator.pipeline.wiring import Engine, wire
 from glossator.serve.auth.access import AuthMiddleware, token_routes
 from glossator.serve.auth.keys import KEYS_FILE, KeyStore
@@ -51,6 +50,7 @@ from glossator.serve.ops.tracing import RequestTracer, no_tracing, start_tracing
 from glossator.serve.site import assets, reference
 from glossator.serve.site.assets import image_response
 from glossator.serve.site.book import ServedBook, book_routes, page_at
+from glossator.serve.site.examples import ExampleQuestions
 from glossator.serve.site.pages import HomePage, ask_page, book_page, missing_page
 
 ANSWER_DOORS = (chat, agent, grounded, ask, query, completions)

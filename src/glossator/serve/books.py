@@ -23,12 +23,12 @@ from glossator.pipeline.conversations import (
     evict_deleted_answers,
     repeat,
 )
-from glossator.pipeline.examples import ExampleQuestions
 from glossator.pipeline.wiring import Engine, make_generations
 from glossator.serve.doors.base import DEFAULT_DOOR
 from glossator.serve.doors.service import AnswerService
 from glossator.serve.doors.streams import Streams
 from glossator.serve.mcp.server import McpEndpoint
+from glossator.serve.site.examples import ExampleQuestions
 
 
 @dataclass(frozen=True, slots=True)

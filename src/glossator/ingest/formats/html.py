@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
+from glossator.core.text.superscripts import subscript, superscript
 from glossator.core.types import Block, BlockKind
 from glossator.ingest.formats.markup import page_markup
 from glossator.ingest.formats.nodes import (
@@ -21,7 +22,6 @@ from glossator.ingest.formats.nodes import (
     is_inline_formula,
     visible_text,
 )
-from glossator.ingest.formats.superscripts import subscript, superscript
 
 MAX_WALK_DEPTH = 150
 """Deeper markup is read as flat text: only hostile pages nest this deep."""

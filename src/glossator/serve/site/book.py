@@ -14,9 +14,9 @@ from glossator.core.answers import Answer
 from glossator.core.book.addresses import BOOK_PATH, Mount, local_path
 from glossator.core.ports import Generation
 from glossator.core.types import ContentsEntry, Document
-from glossator.pipeline.examples import ExampleQuestions
 from glossator.pipeline.wiring import Engine
 from glossator.serve.doors.base import DEFAULT_DOOR
+from glossator.serve.site.examples import ExampleQuestions
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,38 +5,22 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from pathlib import Path
 
-from glossator.core.errors import GlossatorError, SourceError
+from glossator.core.errors import GlossatorError
 from glossator.core.ports import Generation
 from glossator.core.question import Question
 from glossator.core.thresholds import is_answerable
 from glossator.core.types import BlockKind, Document
-from glossator.evaluate.golden import load_golden
-from glossator.ingest.files import is_inside
+from glossator.pipeline.contents import MAX_EXAMPLE_CHARACTERS
 from glossator.pipeline.extracting import extract
 from glossator.pipeline.reading import search_and_read
 from glossator.pipeline.wiring import Engine
 
 EXAMPLES = 3
-GOLDEN_FILE = "golden.yaml"
-MAX_QUESTION_CHARACTERS = 100
 MAX_TRIES = 6
 """Questions that are tried for each example, so that a book without answers costs little."""
-_MAX_GOLDEN = 60
 _HEADING_LEVELS = (2, 3)
 _TEMPLATE = "What is “{}” about?"
-
-
-def golden_questions(root: Path) -> tuple[str, ...]:
-    """The short answerable questions of a source's own golden file, if it has one."""
-    path = root / GOLDEN_FILE
-    if not (path.is_file() and is_inside(path, root)):
-        return ()
-    with suppress(SourceError):
-        found = (one.question for one in load_golden(path) if one.kind == "answerable" and one.question.endswith("?"))
-        return tuple(question for question in found if len(question) <= MAX_QUESTION_CHARACTERS)[:_MAX_GOLDEN]
-    return ()
 
 
 class ExampleQuestions:
@@ -86,7 +70,7 @@ def _from_headings(document: Document) -> Iterator[str]:
         if block.kind is BlockKind.HEADING and block.level in _HEADING_LEVELS:
             heading = document.text[block.start : block.end]
             question = heading if heading.endswith(("?", "؟", "？")) else _TEMPLATE.format(heading)
-            if len(question) <= MAX_QUESTION_CHARACTERS:
+            if len(question) <= MAX_EXAMPLE_CHARACTERS:
                 yield question
 
 
