@@ -1,8 +1,9 @@
 """Fits how the reader's opinion counts in the verdict on a claim.
 
-The reader must not have been trained on what this is fitted to: claims and mutated sentences of the development books.
-WiCE, BEGIN, the plain pairs and the test books are only measured.
-Writes the model "reader" of src/glossator/verification/weights.json.
+The reader must not have been trained on what this is fitted to: claims and mutated sentences of the development books,
+and for short claims also the seen half of the plain pairs and a file of short claims. WiCE, BEGIN, the unseen half of
+the plain pairs, the claims by hand and the test books are only measured.
+Writes the models "reader" and "short" of src/glossator/verification/weights.json.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from glossator.core.thresholds import SHOWN
 from glossator.embed.colbert import ColbertEncoder
 from glossator.read.reader import OnnxReader
 from glossator.verification.judge import Verifier
-from glossator.verification.model import derive_inputs, limit
+from glossator.verification.model import SHORT_INPUTS, derive_inputs, is_short, limit, short_inputs
 from lib import claims as sets
 from lib import written
 from lib.common import ROOT, logistic
@@ -32,6 +33,9 @@ TARGET = ROOT / "src" / "glossator" / "verification" / "weights.json"
 RIDGE = 5.0
 FALSE_SHOWN = 0.022
 """Share of the false claims of the development books that the gate may show; of other books, about twice that."""
+SHORT_FALSE_SHOWN = 0.02
+"""The same for short claims."""
+SHORT_RIDGE = 2.0
 POSITIVE = frozenset(
     "coverage coverage_anywhere aligned full read_support read_certain read_support_close read_support_near".split()
 )
@@ -51,7 +55,7 @@ class LabelledSet:
 
 def decisive(rows: sets.Rows) -> Features | None:
     """The window of a claim that decides: of its worst sentence the best; None if it has the words of the source."""
-    read = [[w for w in windows if "read_support" in w] for windows in rows]
+    read = [[w for w in windows if "read_support" in w and not is_short(w)] for windows in rows]
     best = [max(windows, key=lambda w: w["coverage"] + 0.3 * w["read_support"]) for windows in read if windows]
     return min(best, key=lambda w: w["read_support"], default=None)
 
@@ -114,8 +118,54 @@ def fit_verdict(verifier: Verifier) -> None:
     print(f"verdict: bias {model['bias']}, scale {model['scale']}")
 
 
+def fit_short(verifier: Verifier) -> None:
+    """The model for short claims: the words' own verdict and the reader's, weighed against each other."""
+    found = [
+        LabelledSet("plain-seen", sets.plain_pairs("plain_pairs_seen"), 1000, 0.5),
+        LabelledSet("short", sets.short_claims(), 500, 0.5),
+        LabelledSet("written", written.claims(written.DEVELOPMENT), 500, 0.5),
+        LabelledSet("written-mutated", written.mutated_claims(written.DEVELOPMENT, 40), 1000, 0.5),
+    ]
+    inputs: list[list[float]] = []
+    truth, weights, vetoed = [], [], []
+    for each in found:
+        rows = sets.features(each.name, each.claims, verifier)
+        pairs = [(c.supported, w) for c, r in zip(each.claims, rows, strict=True) if (w := decisive_short(r))]
+        true = sum(supported for supported, _ in pairs)
+        share = {True: (1 - each.false_share) / true, False: each.false_share / (len(pairs) - true)}
+        inputs += [[short_inputs(window)[name] for name in SHORT_INPUTS] for _, window in pairs]
+        truth += [supported for supported, _ in pairs]
+        weights += [each.weight * share[supported] for supported, _ in pairs]
+        vetoed += [limit(window) < SHOWN for _, window in pairs]
+    bias, slopes = logistic(np.array(inputs), np.array(truth, float), np.array(weights), SHORT_RIDGE)
+    logits = np.where(vetoed, -9.0, bias + np.array(inputs) @ slopes)
+    false = ~np.array(truth)
+    threshold = _weighted_quantile(logits[false], np.array(weights)[false], 1 - SHORT_FALSE_SHOWN)
+    model = {"bias": bias, "scale": math.log(SHOWN / (1 - SHOWN)) / max(threshold, 0.05)}
+    model |= dict(zip(SHORT_INPUTS, slopes.tolist(), strict=True))
+    stored = json.loads(TARGET.read_text("utf-8"))
+    stored["short"] = {name: round(value, 4) for name, value in model.items()}
+    TARGET.write_text(json.dumps(stored, indent=1) + "\n", "utf-8")
+    print("short claims:", stored["short"])
+
+
+def decisive_short(rows: sets.Rows) -> Features | None:
+    """The window of a short claim that decides, if all its sentences are short and were read."""
+    best = [max(windows, key=lambda w: w["coverage"] + 0.3 * w.get("read_support", 0.0)) for windows in rows]
+    if not best or not all("read_support" in window and is_short(window) for window in best):
+        return None
+    return min(best, key=lambda w: w["read_support"])
+
+
+def _weighted_quantile(values: NDArray[np.float64], weights: NDArray[np.float64], share: float) -> float:
+    order = np.argsort(values)
+    return float(values[order][np.searchsorted(np.cumsum(weights[order]) / weights.sum(), share)])
+
+
 def main() -> None:
-    fit_verdict(Verifier(ColbertEncoder(), OnnxReader()))
+    verifier = Verifier(ColbertEncoder(), OnnxReader())
+    fit_verdict(verifier)
+    fit_short(verifier)
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import gzip
 import hashlib
 import json
 import pickle
@@ -68,6 +69,13 @@ def plain_pairs(name: str) -> list[LabelledClaim]:
     """Short sentences with a true or false sentence in nearly the same words, by people who did not see the code."""
     rows = _lines(SETS / f"{name}.jsonl")
     return [LabelledClaim(row["kind"], row["claim"], (row["source"],), row["label"], row["topic"]) for row in rows]
+
+
+def short_claims() -> list[LabelledClaim]:
+    """Claims about short sources, written by language models, that the reader was not trained on."""
+    with gzip.open(ROOT / "training" / "data" / "plain" / "operations.jsonl.gz", "rt", encoding="utf-8") as lines:
+        rows = [json.loads(line) for line in lines]
+    return [LabelledClaim(row["kind"], row["claim"], (row["source"],), row["label"], row["source"]) for row in rows]
 
 
 def wice() -> list[LabelledClaim]:

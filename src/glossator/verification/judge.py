@@ -21,7 +21,7 @@ from glossator.verification.compare.vector_similarity import vector_features
 from glossator.verification.compare.windows import MAX_WINDOWS, TokenizedPassage, best_windows, tokenize_passages
 from glossator.verification.headings import title_words
 from glossator.verification.lead_ins import strip_lead_in
-from glossator.verification.model import has_veto, score
+from glossator.verification.model import has_veto, is_short, score
 from glossator.verification.reading.tokenizer import TokenizedText, has_content, language_of, tokenize
 from glossator.verification.reasons import contradicts, reasons
 from glossator.verification.sanitize import is_small_talk, unknown_symbols
@@ -47,9 +47,6 @@ _ITEM_MARKER = re.compile(r"(?:[>\s]|[-*+•|]|\d{1,3}[.)]|#{1,6})*")
 
 _MAX_MARGIN = 200
 """Characters around a quote that tell whether it covers its lines."""
-
-MIN_READ_WORDS = 7
-"""Content words of a claim that the reader judges. In a shorter one single words decide: comparing them is safer."""
 
 MODEL_LANGUAGE = "en"
 """The language of the token model; texts in other languages are judged without it."""
@@ -240,16 +237,18 @@ class Verifier:
             return []
         found = _compared(claim, passages, allowance or Allowance(prepared.budget.words))
         read = [self._reading_features(claim, f, prepared, numbers) for f in found]
-        if not all(read):
-            read = self._vector_features(claim, found, prepared, numbers)
+        read = read if all(read) else [{} for _ in found]
+        if not all(read) or any(is_short(f.features) for f in found):
+            compared = self._vector_features(claim, found, prepared, numbers)
+            read = [said | other for said, other in zip(read, compared, strict=True)]
         return [(f.features | said, f) for f, said in zip(found, read, strict=True)]
 
     def _reading_features(
         self, claim: TokenizedText, found: Comparison, prepared: PreparedPassages, numbers: Sequence[int]
     ) -> dict[str, float]:
-        """Features from the reader; none for the exact words of the source, or a short claim."""
+        """Features from the reader; none for the exact words of the source."""
         window = found.window
-        if found.is_identical or found.features["words"] < MIN_READ_WORDS:
+        if found.is_identical:
             return {}
         reading = prepared.reading(claim.text, numbers[window.passage], window.seed)
         return reading_features(reading, claim) if reading else {}

@@ -26,6 +26,7 @@ VECTOR_FEATURES = tuple(
 )
 _STATEMENTS = ("polarity", "roles", "causes", "letters", "relation")
 READING_FEATURES = ("read_support", "read_contradiction", "read_doubt", "read_doubts")
+SHORT_INPUTS = ("by_words", "read_support", "read_doubt")
 _CONTRADICTING = ("polarity", "roles", "causes", "letters", "values", "number", "unit", "number_absent")
 _DOUBTFUL = ("spliced", "relation", "codes", *_HARD_DIFFERENCES)
 _LIMITS = ((0.4, _CONTRADICTING), (0.7, _DOUBTFUL))
@@ -46,17 +47,40 @@ one word changes what it says."""
 _MIN_CLOSE, _MIN_NEAR = 0.75, 0.85
 """Shares of a claim's words that are aligned with its source: what is close to it, and what nearly repeats it."""
 
+MIN_LONG_WORDS = 7
+"""Content words of a claim that is not short."""
+MAX_LOGIT, MIN_SHARE = 30.0, 0.01
+
 _MAX_SYNONYM_DISTANCE = 0.3
 """Two words further apart than this are not synonyms."""
 
 
 def score(features: dict[str, float]) -> float:
     """A score between 0 and 1; see `core.thresholds` for what counts as supported."""
-    weights = load_weights()[_model_for(features)]
-    logit = weights["bias"] + sum(weights.get(name, 0.0) * value for name, value in derive_inputs(features).items())
+    if is_short(features) and "read_support" in features:
+        inputs, weights = short_inputs(features), load_weights()["short"]
+    else:
+        inputs, weights = derive_inputs(features), load_weights()[_model_for(features)]
+    logit = weights["bias"] + sum(weights.get(name, 0.0) * value for name, value in inputs.items())
     logit *= weights.get("scale", 1.0) if logit > 0 else 1.0
-    value = round(1 / (1 + math.exp(-max(-30.0, min(30.0, logit)))), 4)
+    value = round(1 / (1 + math.exp(-max(-MAX_LOGIT, min(MAX_LOGIT, logit)))), 4)
     return min(value, limit(features))
+
+
+def is_short(features: dict[str, float]) -> bool:
+    """Whether a claim is so short that single words decide: the comparison of words counts beside the reader."""
+    return features["words"] < MIN_LONG_WORDS
+
+
+def short_inputs(features: dict[str, float]) -> dict[str, float]:
+    """The inputs of the model for short claims: what the words alone say, and the reader."""
+    by_words = score({name: value for name, value in features.items() if name not in READING_FEATURES})
+    by_words = min(1 - MIN_SHARE, max(MIN_SHARE, by_words))
+    return {
+        "by_words": math.log(by_words / (1 - by_words)),
+        "read_support": features["read_support"],
+        "read_doubt": features["read_doubt"],
+    }
 
 
 def limit(features: dict[str, float]) -> float:
