@@ -14,11 +14,9 @@ from glossator.ingest.formats.nodes import (
     HIDDEN_TAGS,
     INVISIBLE,
     SPACE,
-    classes_of,
     formula_tex,
-    is_formula,
-    is_hidden,
     is_inline_formula,
+    traits,
     visible_text,
 )
 from glossator.ingest.formats.superscripts import subscript, superscript
@@ -114,10 +112,26 @@ def _drop_excess_tags(html: str, notes: list[str]) -> str:
         before, depth = depth, max(0, depth + (-1 if tag[1] else 1))
         return tag[0] if max(before, depth) <= MAX_TAG_NESTING else " "
 
-    kept = _TAG.sub(keep_or_drop, html) if html.count("<") > MAX_TAG_NESTING else html
+    kept = _TAG.sub(keep_or_drop, html) if _may_have_excess_tags(html, limit) else html
     if elements > limit:
         notes.append(f"it has too many elements; from number {limit + 1:,} on they are plain text.")
     return kept
+
+
+def _may_have_excess_tags(html: str, max_elements: int) -> bool:
+    """Whether tags may be nested too deep or be too many; this is much faster than looking at each."""
+    if html.count("<") - html.count("</") > max_elements:
+        return True
+    depth = 0
+    for closing, name in _TAG.findall(html) if html.count("<") > MAX_TAG_NESTING else ():
+        if name.lower() in _FLAT_TAGS:
+            continue
+        depth += -1 if closing else 1
+        if depth > MAX_TAG_NESTING:
+            return True
+        if depth < 0:
+            depth = 0
+    return False
 
 
 def _title(tree: LexborHTMLParser, text: str, blocks: list[Block]) -> str:
@@ -204,7 +218,7 @@ def _walk(node: LexborNode, writer: _BlockWriter, depth: int) -> None:
     for child in node.iter(include_text=True):
         if child.is_text_node:
             writer.add(visible_text(child.text(deep=True)))
-        elif child.is_element_node and not is_hidden(child):
+        elif child.is_element_node and not traits(child).is_hidden:
             _element(child, writer, depth + 1)
 
 
@@ -219,12 +233,12 @@ def _element(node: LexborNode, writer: _BlockWriter, depth: int) -> None:
     if tag in _HEADING_LEVELS:
         writer.flush()
         _heading(node, writer, _HEADING_LEVELS[tag], depth)
-    elif is_formula(node):
+    elif traits(node).is_formula:
         _formula(node, writer)
     elif tag == "pre":
         writer.flush()
         _code(node, writer)
-    elif tag == "table" and not _CODE_TABLE_CLASSES & classes_of(node):
+    elif tag == "table" and _CODE_TABLE_CLASSES.isdisjoint(traits(node).classes):
         writer.flush()
         _table(node, writer, depth)
     elif tag == "img":
@@ -327,11 +341,11 @@ def _language(node: LexborNode) -> str:
 
 
 def _table(node: LexborNode, writer: _BlockWriter, depth: int) -> None:
-    parts = [part for part in node.iter() if not is_hidden(part)]
+    parts = [part for part in node.iter() if not traits(part).is_hidden]
     for caption in (part for part in parts if part.tag == "caption"):
         writer.block(BlockKind.PARAGRAPH, _cell(caption, depth))
     for row in (row for part in parts for row in (part.iter() if part.tag != "tr" else [part])):
-        cells = [_cell(cell, depth) for cell in row.iter() if cell.tag in ("td", "th") and not is_hidden(cell)]
+        cells = [_cell(cell, depth) for cell in row.iter() if cell.tag in ("td", "th") and not traits(cell).is_hidden]
         if any(cells):
             writer.block(BlockKind.ROW, " | ".join(cells))
 
@@ -351,7 +365,7 @@ def _list(node: LexborNode, writer: _BlockWriter, depth: int, *, ordered: bool) 
     number = 0
     indent = "  " * len(writer.markers)
     for item in node.iter():
-        if is_hidden(item):
+        if traits(item).is_hidden:
             continue
         if item.tag != "li":
             _element(item, writer, depth + 1)
