@@ -13,9 +13,10 @@ from glossator.ingest.formats.nodes import (
     HIDDEN_CLASSES,
     HIDDEN_TAGS,
     INVISIBLE,
-    SPACE,
+    Traits,
     formula_tex,
     is_inline_formula,
+    one_line,
     traits,
     visible_text,
 )
@@ -140,7 +141,7 @@ def _title(tree: LexborHTMLParser, text: str, blocks: list[Block]) -> str:
     if opening:
         return text[opening.start : opening.end]
     head = tree.css_first("title")
-    return SPACE.sub(" ", visible_text(head.text())).strip()[:MAX_HEADING_CHARACTERS] if head is not None else ""
+    return one_line(visible_text(head.text()))[:MAX_HEADING_CHARACTERS] if head is not None else ""
 
 
 @dataclass(slots=True)
@@ -191,7 +192,7 @@ class _BlockWriter:
 
     def flush(self) -> None:
         """Close the current block."""
-        text = SPACE.sub(" ", "".join(self.inline)).strip()
+        text = one_line("".join(self.inline))
         figures, self.figures = self.figures, []
         self.inline.clear()
         self.blank, self.label = True, False
@@ -218,8 +219,8 @@ def _walk(node: LexborNode, writer: _BlockWriter, depth: int) -> None:
     for child in node.iter(include_text=True):
         if child.is_text_node:
             writer.add(visible_text(child.text(deep=True)))
-        elif child.is_element_node and not traits(child).is_hidden:
-            _element(child, writer, depth + 1)
+        elif child.is_element_node and not (known := traits(child)).is_hidden:
+            _element(child, known, writer, depth + 1)
 
 
 def _remove(node: LexborNode | LexborHTMLParser, selector: str) -> None:
@@ -227,18 +228,18 @@ def _remove(node: LexborNode | LexborHTMLParser, selector: str) -> None:
         found.decompose()
 
 
-def _element(node: LexborNode, writer: _BlockWriter, depth: int) -> None:
+def _element(node: LexborNode, known: Traits, writer: _BlockWriter, depth: int) -> None:
     """Write one element according to its tag."""
     tag = node.tag or ""
     if tag in _HEADING_LEVELS:
         writer.flush()
         _heading(node, writer, _HEADING_LEVELS[tag], depth)
-    elif traits(node).is_formula:
+    elif known.is_formula:
         _formula(node, writer)
     elif tag == "pre":
         writer.flush()
         _code(node, writer)
-    elif tag == "table" and _CODE_TABLE_CLASSES.isdisjoint(traits(node).classes):
+    elif tag == "table" and _CODE_TABLE_CLASSES.isdisjoint(known.classes):
         writer.flush()
         _table(node, writer, depth)
     elif tag == "img":
@@ -288,7 +289,7 @@ def _line_of(node: LexborNode, depth: int) -> str:
     _walk(node, inner, depth + 1)
     inner.figures.clear()
     inner.flush()
-    return SPACE.sub(" ", "".join(inner.parts)).strip()
+    return one_line("".join(inner.parts))
 
 
 def _container(node: LexborNode, writer: _BlockWriter, depth: int) -> None:
@@ -354,21 +355,22 @@ def _cell(node: LexborNode, depth: int) -> str:
     """A cell's text on one line."""
     only = node.child
     if only is None or (only.is_text_node and only.next is None):
-        return SPACE.sub(" ", visible_text(node.text())).strip()
+        return one_line(visible_text(node.text()))
     inner = _BlockWriter()
     _walk(node, inner, depth + 1)
     inner.flush()
-    return SPACE.sub(" ", "".join(inner.parts)).strip()
+    return one_line("".join(inner.parts))
 
 
 def _list(node: LexborNode, writer: _BlockWriter, depth: int, *, ordered: bool) -> None:
     number = 0
     indent = "  " * len(writer.markers)
     for item in node.iter():
-        if traits(item).is_hidden:
+        known = traits(item)
+        if known.is_hidden:
             continue
         if item.tag != "li":
-            _element(item, writer, depth + 1)
+            _element(item, known, writer, depth + 1)
             continue
         number += 1
         writer.markers.append(f"{indent}{number}. " if ordered else f"{indent}- ")
@@ -379,7 +381,7 @@ def _list(node: LexborNode, writer: _BlockWriter, depth: int, *, ordered: bool) 
 
 def _image(node: LexborNode, writer: _BlockWriter) -> None:
     """Write an image as its alternative text, marked as a figure: searchable, but not a sentence of the book."""
-    alt = SPACE.sub(" ", visible_text(node.attributes.get("alt") or "")).strip()
+    alt = one_line(visible_text(node.attributes.get("alt")))
     if len(alt) > 3:
         writer.figures.append(alt)
 

@@ -30,7 +30,6 @@ _HIDDEN_STYLE = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden", re.IGN
 _DELETED_STYLE = re.compile(r"text-decoration(?:-line)?\s*:[^;]*line-through", re.IGNORECASE)
 _SHOWN_TAGS = frozenset("del s strike rp rt".split())
 _TELLING_ATTRIBUTES = frozenset("class style hidden aria-hidden type".split())
-SPACE = re.compile(r"\s+")
 INVISIBLE = re.compile(f"[{LINE_BREAK_HINTS}\u0000]")
 
 
@@ -40,7 +39,7 @@ def formula_tex(node: LexborNode) -> str:
     formula = node if node.tag == "math" else node.css_first("math")
     tex = source.text() if source is not None else node.attributes.get("alttext") or ""
     tex = tex or (mathml_to_tex(formula) if formula is not None else node.text())
-    tex = SPACE.sub(" ", tex.strip())
+    tex = one_line(tex)
     return tex.removeprefix("\\(").removesuffix("\\)").removeprefix("\\[").removesuffix("\\]").strip("$ ")
 
 
@@ -109,4 +108,9 @@ def is_inline_formula(node: LexborNode) -> bool:
 
 def visible_text(text: str | None) -> str:
     """Text without invisible characters."""
-    return INVISIBLE.sub("", text or "")
+    return text if text and text.isascii() and "\0" not in text else INVISIBLE.sub("", text or "")
+
+
+def one_line(text: str) -> str:
+    """Text with single spaces."""
+    return " ".join(text.split())
