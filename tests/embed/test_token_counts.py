@@ -16,7 +16,7 @@ from glossator.embed.token_counts import TokenCounter
 
 TOKENIZER = open_tokenizer(built_in_model())
 COUNTER = TokenCounter(TOKENIZER)
-PIECES = ["the", "embedding", "Zürich", "e\u0301", "\u0301", "中文", "ไทย", "don't", "x_y", "[SEP]", "[", "UNK", "]", "##s"]
+PIECES = ["the", "embedding", "Zürich", "e\u0301", "\u0301", "中文", "ไทย", "don't", "x_y", "[SEP]", "[", "UNK", "]"]
 SPACES = [" ", "\n", "\t", "\r\n", "\x0b", "\x1c", "\x85", "\xa0", "\u200b", "\u3000", "\u2028", "\x00", "\ufffd", ""]
 TEXTS = st.lists(st.sampled_from(PIECES + SPACES) | st.text(max_size=5), max_size=30).map("".join)
 

@@ -28,7 +28,7 @@ MAX_WALK_DEPTH = 150
 MAX_TAG_NESTING = 500
 """Deeper tags are dropped before parsing: parsing time can grow with the square of the nesting."""
 
-MAX_ELEMENTS, CHARACTERS_PER_ELEMENT = 15_000, 30
+MAX_ELEMENTS, CHARACTERS_PER_ELEMENT = 10_000, 30
 """Of a page with more elements than the first number and one for this many characters, the rest is read as plain text:
 reading takes its time for each element, however small."""
 
@@ -363,6 +363,9 @@ def _cell(node: LexborNode, depth: int) -> str:
 
 
 def _list(node: LexborNode, writer: _BlockWriter, depth: int, *, ordered: bool) -> None:
+    if depth > MAX_WALK_DEPTH:
+        _walk(node, writer, depth)
+        return
     number = 0
     indent = "  " * len(writer.markers)
     for item in node.iter():

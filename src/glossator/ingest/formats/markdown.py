@@ -299,9 +299,7 @@ def _chosen_id(inline: Token) -> str:
 
 def _visible_text(inline: Token, dialect: Dialect) -> str:
     """The text of a heading that counts for its id."""
-    kinds = {"text", "code_inline", "math_inline"} | (
-        {"image", EMOJI} if dialect.pictures_in_ids else set()
-    )
+    kinds = {"text", "code_inline", "math_inline"} | ({"image", EMOJI} if dialect.pictures_in_ids else set())
     return "".join(
         t.content.replace("\n", " ") if t.type == "text" else t.content
         for t in inline.children or []
