@@ -127,11 +127,9 @@ def _may_have_excess_tags(html: str, max_elements: int) -> bool:
     for closing, name in _TAG.findall(html) if html.count("<") > MAX_TAG_NESTING else ():
         if name.lower() in _FLAT_TAGS:
             continue
-        depth += -1 if closing else 1
+        depth = max(0, depth + (-1 if closing else 1))
         if depth > MAX_TAG_NESTING:
             return True
-        if depth < 0:
-            depth = 0
     return False
 
 
