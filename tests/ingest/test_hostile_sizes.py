@@ -100,8 +100,25 @@ HTML = [
         "&#1",
         "<span class=katex>x</span>",
     ),
+    *("<ul>", "<ol>", "<li>", "<table>", "<h2 id=a>a</h2><p>b.</p>", "<pre>a</pre>", "<details><summary>a</summary>b"),
 ]
-MDX = ["{", "<A b={", "{`", "{/* ", "<A>", "export const a = {\n", "import {\n", "`a", "$a", "<a\n"]
+MDX = [
+    "<>",
+    "</A>",
+    "{{",
+    "{'",
+    "<p>a</p>\n",
+    "{",
+    "<A b={",
+    "{`",
+    "{/* ",
+    "<A>",
+    "export const a = {\n",
+    "import {\n",
+    "`a",
+    "$a",
+    "<a\n",
+]
 INCLUDES = ['--8<-- "a"\n', "{* a *}\n", "{! a !}\n", "--8<--\na\n--8<--\n", "{{#include a}}\n"]
 RST = [
     *(
@@ -117,6 +134,7 @@ RST = [
         "----\n\na\n\n",
         ".. note:: a\n\n",
     ),
+    *(":a: b\n", ".. function:: a(b)\n\n   c\n\n", ".. list-table::\n\n   * - a\n\n"),
     *(".. |a| replace:: b\n", ".. _a: b\n", "+-+\n|a|\n+-+\n\n"),
 ]
 ASCIIDOC = [
@@ -134,8 +152,25 @@ ASCIIDOC = [
         "ifdef::a[]\n",
     ),
     *("|===\n|a |b\n|===\n\n", "====\n", "NOTE: a\n\n"),
+    *("<<a>> ", "stem:[a] ", "^a^ ", "a;; b\n", ". a\n.. b\n", "`+a+` ", "[[a]]b "),
 ]
-TEXT = [".", "a. ", "A. ", ". ", "e.g. ", "a\n\n", "a\n", "!", "。", ") ", '"a. ']
+TEXT = [
+    ". A",
+    "A. B. ",
+    "x" * 70 + " ",
+    "中。",
+    ".",
+    "a. ",
+    "A. ",
+    ". ",
+    "e.g. ",
+    "a\n\n",
+    "a\n",
+    "!",
+    "。",
+    ") ",
+    '"a. ',
+]
 NESTED = {
     "lists": lambda n: "".join(" " * i + "- a\n" for i in range(int((2 * n) ** 0.5))),
     "quotes": lambda n: "".join(">" * i + "a\n" for i in range(int((2 * n) ** 0.5))),

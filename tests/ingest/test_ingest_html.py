@@ -202,6 +202,7 @@ def test_page_without_a_heading_uses_the_title_element() -> None:
 HOSTILE = {
     "20,000 nested boxes": "<div>" * 20_000 + "Deep words." + "</div>" * 20_000,
     "20,000 nested lists": "<ul><li>" * 20_000 + "Deep words.",
+    "lists directly in lists": "<ul>" * 400 + "<li>Deep words.",
     "20,000 nested tables": "<table><tr><td>" * 20_000 + "Deep words.",
     "20,000 nested unknown tags": "<b><x-y>" * 10_000 + "Deep words.",
     "a megabyte without a space": "x" * 1_000_000 + " Deep words.",

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from glossator.core.types import BlockKind
+from glossator.ingest.formats.includes import MAX_MISSING_FILES
 from glossator.ingest.read import SourceContents, read_source
 from paths import DATA
 
@@ -192,3 +193,10 @@ def test_syntax_is_removed_and_its_text_retained(source: str, text: str, tmp_pat
 @pytest.mark.parametrize("lines", ["::", "1::2", "1:2:3,4", ":,:"])
 def test_a_snippet_with_malformed_lines_is_left_out(lines: str, tmp_path: Path) -> None:
     assert text_of_page(tmp_path, f'Before.\n\n--8<-- "docs/page.md:{lines}"\n\nAfter.').startswith("Before.")
+
+
+def test_a_page_that_names_too_many_missing_files_includes_no_further_ones(tmp_path: Path) -> None:
+    (tmp_path / "here.md").write_text("Included.", "utf-8")
+    missing = "".join(f'--8<-- "{number}.md"\n' for number in range(MAX_MISSING_FILES))
+    text = text_of_page(tmp_path, f'--8<-- "here.md"\n{missing}--8<-- "here.md"\n')
+    assert text == "Included."

@@ -24,6 +24,7 @@ from glossator.core.ports import Calibration, Progress
 from glossator.core.types import Chunk, Embedding, QueryEmbedding, Span, Vector
 from glossator.embed.calibration import built_in_calibration, measure_calibration
 from glossator.embed.model_config import MAX_TOKENS, ModelConfig, Pooling, read_model_config
+from glossator.embed.token_counts import TokenCounter
 
 if TYPE_CHECKING:
     import onnxruntime
@@ -140,6 +141,10 @@ class LocalEmbedder:
         return open_tokenizer(self._folder)
 
     @cached_property
+    def _counter(self) -> TokenCounter:
+        return TokenCounter(self._tokenizer)
+
+    @cached_property
     def _batch_session(self) -> onnxruntime.InferenceSession:
         """One thread per run: several runs in parallel are faster than one run on all cores."""
         return open_session(self._folder, 1)
@@ -163,7 +168,7 @@ class LocalEmbedder:
 
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
         """Tokens of each text, without special tokens."""
-        return count_tokens(self._tokenizer, texts)
+        return self._counter.count(texts)
 
     def embed_chunks(self, chunks: Sequence[Chunk], progress: Progress) -> list[Embedding]:
         """One forward pass per chunk gives its vector and the vectors of its sentences."""
@@ -214,11 +219,6 @@ def open_tokenizer(folder: Path) -> tokenizers.Tokenizer:
         return load_tokenizer(folder / "tokenizer.json")
     except InvalidModelFile as error:
         raise EmbeddingModelUnavailable(str(error), _REPLACE_FILE) from error
-
-
-def count_tokens(tokenizer: tokenizers.Tokenizer, texts: Sequence[str]) -> list[int]:
-    """Tokens of each text, without special tokens."""
-    return [len(encoding.ids) for encoding in tokenizer.encode_batch_fast(list(texts), add_special_tokens=False)]
 
 
 def open_session(folder: Path, threads: int) -> onnxruntime.InferenceSession:

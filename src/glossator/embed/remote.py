@@ -9,7 +9,7 @@ from concurrent.futures import Future
 from functools import cached_property
 from itertools import accumulate
 from threading import Lock
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,10 +22,8 @@ from glossator.core.types import Chunk, Embedding, QueryEmbedding
 from glossator.embed import calibration
 from glossator.embed.client import EmbeddingClient, InputType, RequestPolicy
 from glossator.embed.endpoints import Endpoint
-from glossator.embed.local import built_in_model, count_tokens, open_tokenizer
-
-if TYPE_CHECKING:
-    import tokenizers
+from glossator.embed.local import built_in_model, open_tokenizer
+from glossator.embed.token_counts import TokenCounter
 
 T = TypeVar("T")
 INPUT_VERSION = 1
@@ -93,9 +91,9 @@ class RemoteEmbedder:
 
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
         """Tokens of the built-in model, as servers report none; an estimate if its tokenizer is not installed."""
-        if self._tokenizer is None:
+        if self._counter is None:
             return [math.ceil(len(text.encode("utf-8", "replace")) / BYTES_PER_TOKEN) for text in texts]
-        return count_tokens(self._tokenizer, texts)
+        return self._counter.count(texts)
 
     def embed_chunks(self, chunks: Sequence[Chunk], progress: Progress) -> list[Embedding]:
         """Sends each chunk with its headings, followed by each of its sentences."""
@@ -117,9 +115,9 @@ class RemoteEmbedder:
         return QueryEmbedding(vector, vector)
 
     @cached_property
-    def _tokenizer(self) -> tokenizers.Tokenizer | None:
+    def _counter(self) -> TokenCounter | None:
         try:
-            return open_tokenizer(built_in_model())
+            return TokenCounter(open_tokenizer(built_in_model()))
         except EmbeddingModelUnavailable:
             return None
 

@@ -187,3 +187,9 @@ def test_antora_references_images_and_partials_are_found(site: SourceContents) -
     assert 'href="../moon.html"' in spring.html
     assert "Of a part." in moon.text
     assert len(moon.images) == 1
+
+
+def test_excess_of_inline_markup_is_plain_text_with_a_note(tmp_path: Path) -> None:
+    page = read(tmp_path, "*One* word.\n\n" + "*a* " * 10_000)
+    assert page.text.startswith("One word.\n\n*a* *a*")
+    assert page.notes == ("it has too much inline markup; some of it is plain text.",)

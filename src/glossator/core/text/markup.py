@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from functools import lru_cache
+from contextvars import ContextVar
+from functools import cache
+from typing import TYPE_CHECKING
 
 from glossator.core.text.formulas import MATH_ATTRIBUTES, MATH_TAGS
+
+if TYPE_CHECKING:
+    import nh3
 
 Resolve = Callable[[str, str], str | None]
 """The URL that a link (`a`) or an image (`img`) of a page gets, or None for no link and no image."""
@@ -68,28 +73,35 @@ _ONE_ORDER = (' tabindex="0" dir="ltr">', ' dir="ltr" tabindex="0">')
 """The sanitizer adds the two attributes in either order, by chance. Only a tag can contain this text as it is."""
 
 
+_resolve: ContextVar[Resolve] = ContextVar("resolve")
+
+
 def sanitize(html: str, resolve: Resolve) -> str:
     """The HTML without anything that could run, load or disguise; every URL is what `resolve` gives for it."""
+    token = _resolve.set(resolve)
+    try:
+        return _EMPTY_IMAGE.sub("", _cleaner().clean(html)).replace(*_ONE_ORDER)
+    finally:
+        _resolve.reset(token)
+
+
+@cache
+def _cleaner() -> nh3.Cleaner:
+    """One for all pages, as it takes longer to make than a page to clean: it finds `resolve` in the context."""
     from nh3 import Cleaner
 
     def attribute(tag: str, name: str, value: str) -> str | None:
         if name in ("href", "src"):
-            return resolve(tag, value)
+            return _resolve.get()(tag, value)
         return value if name != "id" or value.strip() else None
 
-    cleaner = Cleaner(
+    return Cleaner(
         tags=set(_INLINE_TAGS | _BLOCK_TAGS | _LIST_TAGS | _TABLE_TAGS | MATH_TAGS),
         clean_content_tags=set(_REMOVED_TAGS),
-        attributes=_attributes(),
+        attributes=_ATTRIBUTES | {tag: set(MATH_ATTRIBUTES) for tag in MATH_TAGS},
         attribute_filter=attribute,
         allowed_classes={tag: set(classes) for tag, classes in _CLASSES.items()},
         set_tag_attribute_values=_FORCED_ATTRIBUTES,
         url_schemes={"http", "https", "mailto"},
         link_rel="noopener",
     )
-    return _EMPTY_IMAGE.sub("", cleaner.clean(html)).replace(*_ONE_ORDER)
-
-
-@lru_cache(maxsize=1)
-def _attributes() -> dict[str, set[str]]:
-    return _ATTRIBUTES | {tag: set(MATH_ATTRIBUTES) for tag in MATH_TAGS}

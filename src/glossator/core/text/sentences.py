@@ -23,11 +23,13 @@ LOOKAHEAD = 24
 """Characters after a mark that `is_inside_sentence` looks at."""
 
 _BOUNDARY = re.compile(
-    rf"(?<![{STOPS}])(?P<ascii>[{STOPS}]++)[{CLOSERS}]*+(?=\s|$)"
-    rf"|(?P<wide>[{WIDE_STOPS}]++)[{CLOSERS}]*+"
-    rf"|(?<![{OTHER_STOPS}])(?P<other>[{OTHER_STOPS}]++)[{CLOSERS}]*+(?=\s|$|[^\W\d_])"
-    r"|(?P<blank>\n[^\S\n]*+\n)"
+    rf"[{STOPS}{WIDE_STOPS}{OTHER_STOPS}\n](?:"
+    rf"(?<=[{STOPS}])(?<![{STOPS}]{{2}})(?P<ascii>[{STOPS}]*+)[{CLOSERS}]*+(?=\s|$)"
+    rf"|(?<=[{WIDE_STOPS}])[{WIDE_STOPS}]*+[{CLOSERS}]*+"
+    rf"|(?<=[{OTHER_STOPS}])(?<![{OTHER_STOPS}]{{2}})[{OTHER_STOPS}]*+[{CLOSERS}]*+(?=\s|$|[^\W\d_])"
+    r"|(?<=\n)[^\S\n]*+\n)"
 )
+"""It begins with a set of characters, which is found fast; what may follow depends on the one before."""
 _ABBREVIATIONS = frozenset(
     """
     al approx ca cf ch chap co corp dept dr ed eds eq eqs esp est etc ex fig figs gen gov inc incl jan
@@ -63,7 +65,7 @@ def split_sentences(text: str, start: int = 0, end: int | None = None) -> list[S
     cased = any(character.isupper() for character in text[start : min(stop, start + 400)])
     max_marks = MAX_MARKS + (stop - start) // CHARACTERS_PER_MARK
     for match in islice(_BOUNDARY.finditer(text, start, stop), max_marks):
-        if match["ascii"] and _is_inside_sentence(text, begin, match, stop, cased):
+        if match["ascii"] is not None and _is_inside_sentence(text, begin, match, stop, cased):
             continue
         _append_span(spans, text, begin, match.end())
         begin = match.end()
@@ -75,7 +77,7 @@ def _is_inside_sentence(text: str, begin: int, match: re.Match[str], stop: int, 
     """Whether a match is not a boundary, given the text around it."""
     dot, after = match.start(), match.end()
     rest = text[after : min(stop, after + LOOKAHEAD)].lstrip()
-    return is_inside_sentence(text[max(begin, dot - 40) : dot], match["ascii"], rest, cased)
+    return is_inside_sentence(text[max(begin, dot - 40) : dot], text[dot] + match["ascii"], rest, cased)
 
 
 def is_inside_sentence(before: str, mark: str, rest: str, cased: bool) -> bool:

@@ -41,7 +41,7 @@ _ADMONISH_TITLE = re.compile(r"(?:\btitle[ \t]*=[ \t]*|(?<!=)[ \t])\"((?:[^\"\\]
 _SLASHES = re.compile(r"/{3,}[ \t]*+(?:(?P<options>[A-Za-z][\w-]*+)[ \t]*+(?:\|(?P<title>.*))?)?(?P<label>)")
 _ABBREVIATION = re.compile(r"\*\[[^\[\]]+\]:.*(?P<options>)(?P<label>)(?P<title>)")
 _ALERT = re.compile(r"\[!\w+\][+-]?(?P<options>)(?P<label>)(?P<title>.*)")
-_TASK = re.compile(r"\[([ xX])\]\s+")
+_TASK = re.compile(r"\[([ xX])\][^\S\n]+")
 _MARKDOWN_TAG = re.compile(r"<[a-z][a-z0-9]*+(?=\s)[^<>]*\smarkdown(?:=[^\s<>]*)?(?:\s[^<>]*)?>[ \t]*", re.IGNORECASE)
 _KIND = re.compile(r"(?:[:/]{3,}[ \t]*+\{?|\[!)(?P<kind>[A-Za-z]+)")
 _OPEN_ADMONITIONS = "glossator.admonitions"

@@ -14,12 +14,11 @@ from glossator.ingest.formats.nodes import (
     HIDDEN_CLASSES,
     HIDDEN_TAGS,
     INVISIBLE,
-    SPACE,
-    classes_of,
+    Traits,
     formula_tex,
-    is_formula,
-    is_hidden,
     is_inline_formula,
+    one_line,
+    traits,
     visible_text,
 )
 
@@ -29,7 +28,7 @@ MAX_WALK_DEPTH = 150
 MAX_TAG_NESTING = 500
 """Deeper tags are dropped before parsing: parsing time can grow with the square of the nesting."""
 
-MAX_ELEMENTS, CHARACTERS_PER_ELEMENT = 15_000, 30
+MAX_ELEMENTS, CHARACTERS_PER_ELEMENT = 10_000, 30
 """Of a page with more elements than the first number and one for this many characters, the rest is read as plain text:
 reading takes its time for each element, however small."""
 
@@ -114,10 +113,24 @@ def _drop_excess_tags(html: str, notes: list[str]) -> str:
         before, depth = depth, max(0, depth + (-1 if tag[1] else 1))
         return tag[0] if max(before, depth) <= MAX_TAG_NESTING else " "
 
-    kept = _TAG.sub(keep_or_drop, html) if html.count("<") > MAX_TAG_NESTING else html
+    kept = _TAG.sub(keep_or_drop, html) if _may_have_excess_tags(html, limit) else html
     if elements > limit:
         notes.append(f"it has too many elements; from number {limit + 1:,} on they are plain text.")
     return kept
+
+
+def _may_have_excess_tags(html: str, max_elements: int) -> bool:
+    """Whether tags may be nested too deep or be too many; this is much faster than looking at each."""
+    if html.count("<") - html.count("</") > max_elements:
+        return True
+    depth = 0
+    for closing, name in _TAG.findall(html) if html.count("<") > MAX_TAG_NESTING else ():
+        if name.lower() in _FLAT_TAGS:
+            continue
+        depth = max(0, depth + (-1 if closing else 1))
+        if depth > MAX_TAG_NESTING:
+            return True
+    return False
 
 
 def _title(tree: LexborHTMLParser, text: str, blocks: list[Block]) -> str:
@@ -126,7 +139,7 @@ def _title(tree: LexborHTMLParser, text: str, blocks: list[Block]) -> str:
     if opening:
         return text[opening.start : opening.end]
     head = tree.css_first("title")
-    return SPACE.sub(" ", visible_text(head.text())).strip()[:MAX_HEADING_CHARACTERS] if head is not None else ""
+    return one_line(visible_text(head.text()))[:MAX_HEADING_CHARACTERS] if head is not None else ""
 
 
 @dataclass(slots=True)
@@ -177,7 +190,7 @@ class _BlockWriter:
 
     def flush(self) -> None:
         """Close the current block."""
-        text = SPACE.sub(" ", "".join(self.inline)).strip()
+        text = one_line("".join(self.inline))
         figures, self.figures = self.figures, []
         self.inline.clear()
         self.blank, self.label = True, False
@@ -204,8 +217,8 @@ def _walk(node: LexborNode, writer: _BlockWriter, depth: int) -> None:
     for child in node.iter(include_text=True):
         if child.is_text_node:
             writer.add(visible_text(child.text(deep=True)))
-        elif child.is_element_node and not is_hidden(child):
-            _element(child, writer, depth + 1)
+        elif child.is_element_node and not (known := traits(child)).is_hidden:
+            _element(child, known, writer, depth + 1)
 
 
 def _remove(node: LexborNode | LexborHTMLParser, selector: str) -> None:
@@ -213,18 +226,18 @@ def _remove(node: LexborNode | LexborHTMLParser, selector: str) -> None:
         found.decompose()
 
 
-def _element(node: LexborNode, writer: _BlockWriter, depth: int) -> None:
+def _element(node: LexborNode, known: Traits, writer: _BlockWriter, depth: int) -> None:
     """Write one element according to its tag."""
     tag = node.tag or ""
     if tag in _HEADING_LEVELS:
         writer.flush()
         _heading(node, writer, _HEADING_LEVELS[tag], depth)
-    elif is_formula(node):
+    elif known.is_formula:
         _formula(node, writer)
     elif tag == "pre":
         writer.flush()
         _code(node, writer)
-    elif tag == "table" and not _CODE_TABLE_CLASSES & classes_of(node):
+    elif tag == "table" and _CODE_TABLE_CLASSES.isdisjoint(known.classes):
         writer.flush()
         _table(node, writer, depth)
     elif tag == "img":
@@ -274,7 +287,7 @@ def _line_of(node: LexborNode, depth: int) -> str:
     _walk(node, inner, depth + 1)
     inner.figures.clear()
     inner.flush()
-    return SPACE.sub(" ", "".join(inner.parts)).strip()
+    return one_line("".join(inner.parts))
 
 
 def _container(node: LexborNode, writer: _BlockWriter, depth: int) -> None:
@@ -327,11 +340,11 @@ def _language(node: LexborNode) -> str:
 
 
 def _table(node: LexborNode, writer: _BlockWriter, depth: int) -> None:
-    parts = [part for part in node.iter() if not is_hidden(part)]
+    parts = [part for part in node.iter() if not traits(part).is_hidden]
     for caption in (part for part in parts if part.tag == "caption"):
         writer.block(BlockKind.PARAGRAPH, _cell(caption, depth))
     for row in (row for part in parts for row in (part.iter() if part.tag != "tr" else [part])):
-        cells = [_cell(cell, depth) for cell in row.iter() if cell.tag in ("td", "th") and not is_hidden(cell)]
+        cells = [_cell(cell, depth) for cell in row.iter() if cell.tag in ("td", "th") and not traits(cell).is_hidden]
         if any(cells):
             writer.block(BlockKind.ROW, " | ".join(cells))
 
@@ -340,21 +353,25 @@ def _cell(node: LexborNode, depth: int) -> str:
     """A cell's text on one line."""
     only = node.child
     if only is None or (only.is_text_node and only.next is None):
-        return SPACE.sub(" ", visible_text(node.text())).strip()
+        return one_line(visible_text(node.text()))
     inner = _BlockWriter()
     _walk(node, inner, depth + 1)
     inner.flush()
-    return SPACE.sub(" ", "".join(inner.parts)).strip()
+    return one_line("".join(inner.parts))
 
 
 def _list(node: LexborNode, writer: _BlockWriter, depth: int, *, ordered: bool) -> None:
+    if depth > MAX_WALK_DEPTH:
+        _walk(node, writer, depth)
+        return
     number = 0
     indent = "  " * len(writer.markers)
     for item in node.iter():
-        if is_hidden(item):
+        known = traits(item)
+        if known.is_hidden:
             continue
         if item.tag != "li":
-            _element(item, writer, depth + 1)
+            _element(item, known, writer, depth + 1)
             continue
         number += 1
         writer.markers.append(f"{indent}{number}. " if ordered else f"{indent}- ")
@@ -365,7 +382,7 @@ def _list(node: LexborNode, writer: _BlockWriter, depth: int, *, ordered: bool) 
 
 def _image(node: LexborNode, writer: _BlockWriter) -> None:
     """Write an image as its alternative text, marked as a figure: searchable, but not a sentence of the book."""
-    alt = SPACE.sub(" ", visible_text(node.attributes.get("alt") or "")).strip()
+    alt = one_line(visible_text(node.attributes.get("alt")))
     if len(alt) > 3:
         writer.figures.append(alt)
 

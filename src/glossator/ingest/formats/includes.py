@@ -17,6 +17,8 @@ from glossator.ingest.formats.mdx import to_markdown
 MAX_INCLUDE_DEPTH = 8
 MAX_INCLUDED_BYTES = 1_000_000
 """Limit of included text per page: files that include each other would grow without end."""
+MAX_MISSING_FILES = 1_000
+"""A page that names more files that cannot be read includes no further ones: looking for each takes its time."""
 
 _DIRECTIVE = re.compile(r"(?P<escape>\\?)\{\{\s*#(?P<name>[a-z_]+)(?P<argument>[^{}\n]*)\}\}")
 _SNIPPET = re.compile(
@@ -52,6 +54,8 @@ class IncludeReader:
 
     def read_first(self, paths: Sequence[Path]) -> str:
         """The text of the first of these files that can be read."""
+        if len(self.missing) >= MAX_MISSING_FILES:
+            return ""
         for path in paths:
             with suppress(SourceError, OSError, ValueError):
                 if os.path.isfile(path) and self._is_allowed(path):  # noqa: PTH113 - most are missing: the faster way

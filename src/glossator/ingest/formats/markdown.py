@@ -13,7 +13,7 @@ import yaml
 from markdown_it import MarkdownIt
 from markdown_it.ruler import Ruler
 from markdown_it.rules_block import StateBlock
-from markdown_it.rules_core import StateCore
+from markdown_it.rules_core import StateCore, text_join
 from markdown_it.rules_inline import StateInline
 from markdown_it.token import Token
 from mdit_py_plugins.deflist import deflist_plugin
@@ -30,6 +30,7 @@ from glossator.ingest.formats.plain_text import MAX_PARAGRAPH_CHARACTERS, plain_
 _FRONT_MATTER = re.compile(r"\A---[ \t]*\n(.*?\n)??(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL)
 _LOOKS_LIKE_FRONT_MATTER = re.compile(r"\A---[ \t]*\n[A-Za-z_][\w-]*[ \t]*:")
 _RUST = re.compile(r"rust\b")
+_ESCAPE = re.compile(r"[\\&]")
 _HIDDEN_RUST_LINE = re.compile(r"[ \t]*#(?: .*)?")
 
 MAX_FRONT_MATTER_CHARACTERS = 100_000
@@ -74,6 +75,13 @@ _INLINE_STARTS = {
     "emoji": ":",
 }
 
+_BLOCK_LINES = {
+    "table": re.compile(r"^[ \t>]*+[|:-][|: \t-]*+$", re.MULTILINE),
+    "lheading": re.compile(r"^[ \t>]*+(?:=++|-++)[ \t]*+$", re.MULTILINE),
+    "deflist": re.compile(r"^[ \t>]*+[:~][ \t]", re.MULTILINE),
+}
+"""A line that a block of each of these rules has: on a page without it the rule is not tried, line by line."""
+
 PARTIAL_TAGS = ("<partial>", "</partial>")
 """Mark text that was included from another file."""
 
@@ -106,9 +114,9 @@ def scalar(value: object) -> str:
 
 def to_html(text: str, dialect: Dialect, notes: list[str]) -> str:
     """Render Markdown; every heading gets an id, and `notes` are added on what was left out."""
-    parser = _parser(dialect)
     environment: dict[str, Any] = {}
     text, rest = split_at_limit(text, notes)
+    parser = fast_parser(dialect, text)
     tokens = parser.parse(text, environment)
     _set_heading_ids(tokens, dialect)
     if dialect.hides_rust_lines:
@@ -126,8 +134,8 @@ def _left_out(environment: dict[str, Any]) -> Iterator[str]:
         yield f"{count} ::: {blocks} left out: mkdocstrings generates their text from code."
 
 
-@lru_cache(maxsize=32)
-def _parser(dialect: Dialect) -> MarkdownIt:
+def dialect_parser(dialect: Dialect) -> MarkdownIt:
+    """A parser with the syntax of a dialect."""
     parser = MarkdownIt("commonmark", {"html": True}).enable(["table", "strikethrough"])
     parser.use(dollarmath_plugin, allow_space=False, allow_digits=False, double_inline=True)
     parser.use(footnote_plugin)
@@ -138,12 +146,28 @@ def _parser(dialect: Dialect) -> MarkdownIt:
     parser.add_render_rule("math_inline", _math_rule("inline"))
     parser.add_render_rule("math_inline_double", _math_rule("inline"))
     parser.add_render_rule("math_block", _math_rule("block"))
-    parser.core.ruler.at("inline", _parse_inline)
     if not dialect.indented_code:
         parser.disable("code")
-    marks = "".join(mark for mark, _ in dialect.marks)
+    return parser
+
+
+def fast_parser(dialect: Dialect, text: str) -> MarkdownIt:
+    """A parser that renders a text as that of its dialect does, and faster."""
+    lines = text.replace("\r", "\n")
+    return _fast_parser(dialect, frozenset(rule for rule, line in _BLOCK_LINES.items() if not line.search(lines)))
+
+
+@lru_cache(maxsize=64)
+def _fast_parser(dialect: Dialect, unused: frozenset[str]) -> MarkdownIt:
+    parser = dialect_parser(dialect)
+    parser.disable(unused, ignoreInvalid=True)
+    parser.core.ruler.at("inline", _parse_inline)
+    parser.core.ruler.at("text_join", _join_texts)
+    parser.inline.ruler.at("newline", _newline)
+    starts = _INLINE_STARTS | {"mark": "".join(mark for mark, _ in dialect.marks), "text": ""}
+    parser.inline.terminator_re = re.compile(f"[]{re.escape(''.join(set(''.join(starts.values()))))}]")
     parser.block.ruler = _CharacterRuler(parser.block.ruler, _BLOCK_STARTS, _dispatch_block)
-    parser.inline.ruler = _CharacterRuler(parser.inline.ruler, _INLINE_STARTS | {"mark": marks}, _dispatch_inline)
+    parser.inline.ruler = _CharacterRuler(parser.inline.ruler, starts, _dispatch_inline)
     return parser
 
 
@@ -184,9 +208,12 @@ def _dispatch_block(at: dict[str, _Chain], elsewhere: _Chain) -> Callable[..., b
     return rule
 
 
-def _dispatch_inline(at: dict[str, _Chain], elsewhere: _Chain) -> Callable[..., bool]:
+def _dispatch_inline(at: dict[str, _Chain], _elsewhere: _Chain) -> Callable[..., bool]:
     def rule(state: StateInline, silent: bool) -> bool:
-        for each in at.get(state.src[state.pos], elsewhere):  # noqa: SIM110 - any() would be slower
+        rules = at.get(state.src[state.pos])
+        if rules is None:
+            return _text(state, silent)
+        for each in rules:  # noqa: SIM110 - any() would be slower
             if each(state, silent):
                 return True
         return False
@@ -205,6 +232,37 @@ def _parse_inline(state: StateCore) -> None:
             token.children += [Token("text", "", 0, content=text)] if text else []
         else:
             state.md.inline.parse(text, state.md, state.env, token.children)
+
+
+def _join_texts(state: StateCore) -> None:
+    """Replaces the parser's step that makes text of escaped characters: most paragraphs have none."""
+    escaped = [token for token in state.tokens if token.type == "inline" and _ESCAPE.search(token.content)]
+    text_join(StateCore("", state.md, state.env, escaped))
+
+
+def _text(state: StateInline, silent: bool) -> bool:
+    """Replaces the parser's rule: text ends only where another rule may match."""
+    start = state.pos
+    found = state.md.inline.terminator_re.search(state.src, start, state.posMax)
+    state.pos = found.start() if found else state.posMax
+    if state.pos > start and not silent:
+        state.append_pending(state.src[start : state.pos])
+    return state.pos > start
+
+
+def _newline(state: StateInline, silent: bool) -> bool:
+    """Replaces the parser's rule: a line end is text, unless there are spaces before it."""
+    text = "" if silent else state.pending
+    if text.endswith("  "):
+        state.pending = text.rstrip(" ")
+        state.push("hardbreak", "br", 0)
+    elif not silent:
+        state.pending = text.removesuffix(" ")
+        state.append_pending("\n")
+    state.pos += 1
+    while state.pos < state.posMax and state.src[state.pos] in " \t":
+        state.pos += 1
+    return True
 
 
 def _math_rule(kind: str) -> Callable[..., str]:
@@ -241,10 +299,12 @@ def _chosen_id(inline: Token) -> str:
 
 def _visible_text(inline: Token, dialect: Dialect) -> str:
     """The text of a heading that counts for its id."""
-    kinds = {"text", "code_inline", "math_inline", "softbreak"} | (
-        {"image", EMOJI} if dialect.pictures_in_ids else set()
+    kinds = {"text", "code_inline", "math_inline"} | ({"image", EMOJI} if dialect.pictures_in_ids else set())
+    return "".join(
+        t.content.replace("\n", " ") if t.type == "text" else t.content
+        for t in inline.children or []
+        if t.type in kinds
     )
-    return "".join(t.content if t.type != "softbreak" else " " for t in inline.children or [] if t.type in kinds)
 
 
 def _hide_rust_lines(tokens: list[Token]) -> None:

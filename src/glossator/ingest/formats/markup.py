@@ -7,15 +7,7 @@ import re
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from glossator.core.text.markup import ADMONITION_KINDS
-from glossator.ingest.formats.nodes import (
-    classes_of,
-    formula_tex,
-    is_formula,
-    is_inline_formula,
-    is_left_out,
-    is_plain,
-    is_struck,
-)
+from glossator.ingest.formats.nodes import Traits, formula_tex, is_inline_formula, traits
 
 _ADMONITION = re.compile(r"(?:theme-|markdown-)?(?:admonition|alert)|blockquote-tag|callout")
 _ADMONITION_TITLE = re.compile(r"admonition-?(?:title|heading)|markdown-alert-title", re.IGNORECASE)
@@ -33,13 +25,14 @@ def page_markup(tree: LexborHTMLParser, root: LexborNode) -> str:
         if above in inside:
             inside.add(node.mem_id)
             continue
-        if node.mem_id != root.mem_id and (is_formula(node) or node.tag == "input" or is_left_out(node)):
+        known, tag = traits(node), node.tag
+        if (known.is_formula or known.is_left_out or tag == "input") and node.mem_id != root.mem_id:
             inside.add(node.mem_id)
             replaced.append(node)
             continue
-        if not is_plain(node) or node.tag == "a":
-            _unify(node)
-        if above in inside_struck or is_struck(node):
+        if not known.is_plain or tag == "a":
+            _unify(node, known)
+        if above in inside_struck or known.is_struck:
             inside_struck.add(node.mem_id)
             struck += [] if above in inside_struck else [node]
     for node in replaced:  # only now: a node that is removed while the tree is being read is freed memory
@@ -53,14 +46,14 @@ def _mark_deleted(tree: LexborHTMLParser, node: LexborNode) -> None:
     """Put the text of a node into elements for deleted text: its style will be gone."""
     texts = [text for text in node.traverse(include_text=True) if text.is_text_node]
     for text in texts:
-        if text.parent is not None and not is_formula(text.parent):
+        if text.parent is not None and not traits(text.parent).is_formula:
             deleted = tree.create_node("del")
             deleted.insert_child(text.text(deep=True))
             text.replace_with(deleted)
 
 
 def _replace(tree: LexborHTMLParser, node: LexborNode) -> None:
-    if is_formula(node):
+    if traits(node).is_formula:
         _set_formula(tree, node)
     elif node.tag == "input" and node.attributes.get("type") == "checkbox":
         _set_task_box(tree, node)
@@ -86,11 +79,11 @@ def _set_task_box(tree: LexborHTMLParser, node: LexborNode) -> None:
     node.replace_with(box)
 
 
-def _unify(node: LexborNode) -> None:
+def _unify(node: LexborNode, known: Traits) -> None:
     """Give the classes of admonitions one form, and the targets of links an id."""
     if node.tag == "a" and not node.id and node.attributes.get("name"):
         node.attrs["id"] = node.attributes["name"] or ""
-    classes = " ".join(classes_of(node))
+    classes = " ".join(known.classes)
     if not classes:
         return
     if _ADMONITION_TITLE.search(classes):

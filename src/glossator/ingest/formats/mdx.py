@@ -66,7 +66,7 @@ _MAX_BRACKET_CHARACTERS = 20_000
 _MAX_STATEMENT_CHARACTERS = 200_000
 """The end of an import or export is searched this far."""
 
-_MAX_FAILED_SCAN = 1_000_000
+_MAX_FAILED_SCAN = 300_000
 """After this many characters searched for closing brackets that do not exist, the rest is read as text."""
 
 LoadPartial = Callable[[str], str]
@@ -100,7 +100,7 @@ class MdxScanner:
 
     def write_block(self, text: str) -> None:
         """Write text between blank lines, indented like the current line."""
-        self.out.append(f"\n\n{self.indent}{text}\n\n{self.indent}")
+        self.out.append(f"\n\n{self.indent}{text}\n\n{self.indent}" if text else f"\n\n{self.indent}")
 
     def find(self, pattern: re.Pattern[str] | str, start: int) -> int:
         """The next position of a pattern, or the end of the text; nothing is searched twice."""
@@ -134,7 +134,8 @@ def to_markdown(text: str, load_partial: LoadPartial = lambda target: "") -> str
     scanner = MdxScanner(text, dict(_PARTIAL.findall(text)), load_partial)
     position = 0
     while match := _TOKENS.search(text, position):
-        scanner.write(text[position : match.start()])
+        if match.start() > position:
+            scanner.write(text[position : match.start()])
         position = _HANDLERS[match.lastgroup or ""](scanner, match)
     scanner.write(text[position:])
     return "".join(scanner.out)

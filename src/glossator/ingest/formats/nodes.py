@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
 
 from selectolax.lexbor import LexborNode
 
@@ -29,7 +30,6 @@ _HIDDEN_STYLE = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden", re.IGN
 _DELETED_STYLE = re.compile(r"text-decoration(?:-line)?\s*:[^;]*line-through", re.IGNORECASE)
 _SHOWN_TAGS = frozenset("del s strike rp rt".split())
 _TELLING_ATTRIBUTES = frozenset("class style hidden aria-hidden type".split())
-SPACE = re.compile(r"\s+")
 INVISIBLE = re.compile(f"[{LINE_BREAK_HINTS}\u0000]")
 
 
@@ -39,16 +39,61 @@ def formula_tex(node: LexborNode) -> str:
     formula = node if node.tag == "math" else node.css_first("math")
     tex = source.text() if source is not None else node.attributes.get("alttext") or ""
     tex = tex or (mathml_to_tex(formula) if formula is not None else node.text())
-    tex = SPACE.sub(" ", tex.strip())
+    tex = one_line(tex)
     return tex.removeprefix("\\(").removesuffix("\\)").removeprefix("\\[").removesuffix("\\]").strip("$ ")
 
 
-def is_formula(node: LexborNode) -> bool:
-    """Whether a node is a formula."""
+@dataclass(frozen=True, slots=True)
+class Traits:
+    """What the tag and the attributes of a node tell: its classes, and how its text is read and displayed.
+
+    `is_plain` if the tag alone tells it; `is_left_out` if the node is not displayed; `is_hidden` if its text cannot be
+    quoted, as it is left out, deleted, a reading or the mark of a footnote; `is_struck` if its style deletes its text.
+    """
+
+    classes: tuple[str, ...] = ()
+    is_plain: bool = True
+    is_formula: bool = False
+    is_left_out: bool = False
+    is_hidden: bool = False
+    is_struck: bool = False
+
+
+def traits(node: LexborNode) -> Traits:
+    """The traits of a node; few nodes of a book differ in them."""
     attributes = node.attributes
-    if node.tag == "script":
-        return (attributes.get("type") or "").startswith("math/tex")
-    return node.tag in _MATH_TAGS or ("class" in attributes and bool(_MATH_CLASSES & _classes(attributes)))
+    if _TELLING_ATTRIBUTES.isdisjoint(attributes):
+        return _traits_of_tag(node.tag or "")
+    get = attributes.get
+    hidden = "hidden" in attributes, get("aria-hidden") == "true"
+    return _traits(node.tag or "", get("class") or "", get("style") or "", get("type") or "", *hidden)
+
+
+@lru_cache(maxsize=256)
+def _traits_of_tag(tag: str) -> Traits:
+    is_left_out = tag in HIDDEN_TAGS and tag not in _SHOWN_TAGS
+    return Traits(is_formula=tag in _MATH_TAGS, is_left_out=is_left_out, is_hidden=tag in HIDDEN_TAGS)
+
+
+@lru_cache(maxsize=1024)
+def _traits(tag: str, class_names: str, style: str, kind: str, hidden: bool, aria_hidden: bool) -> Traits:
+    classes = tuple(class_names.split())
+    is_struck = bool(_DELETED_STYLE.search(style))
+    is_math = tag in _MATH_TAGS or not _MATH_CLASSES.isdisjoint(classes)
+    if is_math if tag != "script" else kind.startswith("math/tex"):
+        return Traits(classes, is_plain=False, is_formula=True, is_struck=is_struck)
+    is_box = tag == "input" and kind == "checkbox"
+    is_left_out = hidden or (
+        not is_box
+        and (
+            aria_hidden
+            or (tag in HIDDEN_TAGS and tag not in _SHOWN_TAGS)
+            or bool(_HIDDEN_STYLE.search(style))
+            or not HIDDEN_CLASSES.isdisjoint(name for name in classes if name != "footnote-ref")
+        )
+    )
+    is_hidden = is_left_out or is_struck or tag in _SHOWN_TAGS or "footnote-ref" in classes
+    return Traits(classes, is_plain=False, is_left_out=is_left_out, is_hidden=is_hidden, is_struck=is_struck)
 
 
 def is_inline_formula(node: LexborNode) -> bool:
@@ -57,55 +102,15 @@ def is_inline_formula(node: LexborNode) -> bool:
         return "display" not in (node.attributes.get("type") or "")
     if node.tag in _MATH_TAGS:
         return node.attributes.get("display") not in ("block", "true")
-    return "inline" in classes_of(node) or (node.tag == "span" and not {"katex-display", "block"} & classes_of(node))
-
-
-def classes_of(node: LexborNode) -> set[str]:
-    """A node's classes."""
-    return _classes(node.attributes)
-
-
-def _classes(attributes: Mapping[str, str | None]) -> set[str]:
-    return set((attributes.get("class") or "").split())
-
-
-def is_plain(node: LexborNode) -> bool:
-    """Whether the tag alone tells whether a node is hidden and whether it is a formula."""
-    return _TELLING_ATTRIBUTES.isdisjoint(node.attributes)
-
-
-def is_hidden(node: LexborNode) -> bool:
-    """Whether a node is not part of the text that can be quoted."""
-    if is_plain(node):
-        return node.tag in HIDDEN_TAGS
-    return (
-        node.tag in _SHOWN_TAGS or is_struck(node) or "footnote-ref" in classes_of(node) or is_left_out(node)
-    ) and not is_formula(node)
-
-
-def is_left_out(node: LexborNode) -> bool:
-    """Whether a node is not displayed; deletions, readings and marks of footnotes are, though they are not quoted."""
-    if is_plain(node):
-        return node.tag in HIDDEN_TAGS and node.tag not in _SHOWN_TAGS
-    attributes = node.attributes
-    if is_formula(node) or (
-        node.tag == "input" and attributes.get("type") == "checkbox" and "hidden" not in attributes
-    ):
-        return False
-    return (
-        (node.tag in HIDDEN_TAGS and node.tag not in _SHOWN_TAGS)
-        or "hidden" in attributes
-        or attributes.get("aria-hidden") == "true"
-        or bool(_HIDDEN_STYLE.search(attributes.get("style") or ""))
-        or bool((HIDDEN_CLASSES & _classes(attributes)) - {"footnote-ref"})
-    )
-
-
-def is_struck(node: LexborNode) -> bool:
-    """Whether the style of a node deletes its text."""
-    return bool(_DELETED_STYLE.search(node.attributes.get("style") or ""))
+    classes = traits(node).classes
+    return "inline" in classes or (node.tag == "span" and not {"katex-display", "block"}.intersection(classes))
 
 
 def visible_text(text: str | None) -> str:
     """Text without invisible characters."""
-    return INVISIBLE.sub("", text or "")
+    return text if text and text.isascii() and "\0" not in text else INVISIBLE.sub("", text or "")
+
+
+def one_line(text: str) -> str:
+    """Text with single spaces."""
+    return " ".join(text.split())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import sys
@@ -24,9 +25,11 @@ def main() -> None:
     parse = getattr(import_module(module), name)
     context = context_from_json(settings["context"])
     _limit_memory(settings["max_memory_bytes"])
+    gc.disable()  # a parsed page is a large cycle, and alive until it is done: looking for garbage before is in vain
     while (message := read_message(requests)) is not None:
         _limit_time(settings["max_cpu_seconds"])
         write_message(responses, _response(parse, json.loads(message), context))
+        gc.collect()
 
 
 def read_message(stream: BinaryIO, max_bytes: int | None = None) -> bytes | None:

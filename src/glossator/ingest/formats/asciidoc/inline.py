@@ -10,6 +10,11 @@ from html import escape
 from glossator.ingest.formats.asciidoc.places import Places
 from glossator.ingest.formats.asciidoc.preprocess import Attributes, replace_attributes
 
+MAX_MARKS, CHARACTERS_PER_MARK = 2_000, 20
+"""Of a page with more inline markup than the first number and one for this many characters, the rest is plain text:
+each takes its time. Pages of a book have one for 36 characters and more."""
+
+_MARK = re.compile(r"[*_`#^~+]\S|&lt;&lt;|\(\(|[a-z]:\S")
 _STASH = re.compile("\x00(\\d+)\x00")
 _REFERENCE_TITLE = re.compile("\x01([^\x01]*)\x01")
 _PASS = re.compile(
@@ -56,21 +61,28 @@ _ROLE = re.compile(r"\[[^\[\]\n]*\]\Z")
 
 @dataclass(slots=True)
 class Inline:
-    """Converts inline markup; `titles` are those of the page's own sections, by their ids, once they are known."""
+    """Converts inline markup; `titles` are those of the page's own sections, by their ids, once they are known.
+
+    `remaining_marks` is how much markup the page may still have; below zero, some of it was read as plain text.
+    """
 
     places: Places
     attributes: Attributes
+    remaining_marks: int
     titles: dict[str, str] = field(default_factory=dict)
 
     def html(self, text: str) -> str:
         """A paragraph's text as HTML."""
+        text = escape(text.replace("\x00", "").replace("\x01", ""), quote=False)
+        self.remaining_marks -= len(_MARK.findall(text))
+        if self.remaining_marks < 0:
+            return text
         kept: list[str] = []
 
         def keep(html: str) -> str:
             kept.append(html)
             return f"\x00{len(kept) - 1}\x00"
 
-        text = escape(text.replace("\x00", "").replace("\x01", ""), quote=False)
         text = _PASS.sub(lambda m: keep(next(g for g in m.groups() if g is not None)), text)
         text = replace_attributes(text, self.attributes)
         text = _CURVED.sub(lambda m: f"“{m[1]}”" if m[1] else f"‘{m[2]}’", text)

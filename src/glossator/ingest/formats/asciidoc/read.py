@@ -9,7 +9,7 @@ from pathlib import Path
 
 from glossator.ingest.files import read_text
 from glossator.ingest.formats.asciidoc.blocks import BlockReader
-from glossator.ingest.formats.asciidoc.inline import Inline
+from glossator.ingest.formats.asciidoc.inline import CHARACTERS_PER_MARK, MAX_MARKS, Inline
 from glossator.ingest.formats.asciidoc.places import Places
 from glossator.ingest.formats.asciidoc.preprocess import Attributes, Preprocessor
 from glossator.ingest.formats.html import ExtractedPage, extract
@@ -68,8 +68,10 @@ def read_asciidoc(path: Path, context: ParseContext) -> ExtractedPage:
     expanded = Preprocessor(Attributes(attributes), includes, places.included)
     text = "\n".join(expanded.lines(read_text(path, context.max_bytes)))
     text, rest = split_at_limit(text, notes, _CONSTRUCTS)
-    inline = Inline(places, attributes)
+    inline = Inline(places, attributes, MAX_MARKS + len(text) // CHARACTERS_PER_MARK)
     html = inline.finish(BlockReader(_without_author(text.split("\n")), inline, _id_maker(attributes)).html())
+    if inline.remaining_marks < 0:
+        notes.append("it has too much inline markup; some of it is plain text.")
     page = extract(f"<main>{html}{plain_paragraphs(rest)}</main>")
     return replace(page, notes=tuple(filter(None, (*notes, *page.notes, includes.note()))))
 

@@ -43,9 +43,9 @@ _SETTINGS = {
 }
 """As Sphinx has them, so that anchors agree; no file is read, and no raw HTML."""
 
-MAX_CONSTRUCTS, CHARACTERS_PER_CONSTRUCT = 10_000, 20
-"""Of a page with more constructs than the first number and one for this many characters, the rest is plain text. Both
-are what dense pages of reference have, as docutils takes its time for each."""
+MAX_CONSTRUCTS, CHARACTERS_PER_CONSTRUCT = 5_000, 40
+"""Of a page with more constructs than the first number and one for this many characters, the rest is plain text.
+Docutils takes up to a tenth of a millisecond for each; the densest long pages have one for 43 characters."""
 
 _CONSTRUCTS = re.compile(r"^[^\S\n]*\S|(?<=[\s(])[*`|\[:](?=\S)|_(?![\w*`|])", re.MULTILINE)
 """What takes time to parse: lines, and the marks of inline markup."""

@@ -11,8 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from docutils.parsers.rst import directives, roles
+from docutils.parsers.rst.states import RSTState
 
 from glossator.ingest.formats.includes import IncludeReader
+from glossator.ingest.formats.rst.states import LazyStateMachine
 
 _LOCK = threading.Lock()
 """docutils has one registry for the whole process."""
@@ -50,15 +52,16 @@ def sphinx_syntax(scope: PageScope) -> Iterator[None]:
     from glossator.ingest.formats.rst.roles import find_role
 
     with _LOCK:
-        own_directive, own_role = directives.directive, roles.role
+        own_directive, own_role, own_machine = directives.directive, roles.role, RSTState.nested_sm
         defined = dict(roles._roles)  # type: ignore[attr-defined]  # roles that a page defines are its own
         _current.append(scope)
         try:
             directives.directive = _lookup(find_directive, own_directive)
             roles.role = _lookup(find_role, own_role)
+            RSTState.nested_sm = LazyStateMachine
             yield
         finally:
-            directives.directive, roles.role = own_directive, own_role
+            directives.directive, roles.role, RSTState.nested_sm = own_directive, own_role, own_machine
             _current.pop()
             roles._roles.clear()  # type: ignore[attr-defined]
             roles._roles.update(defined)  # type: ignore[attr-defined]
