@@ -21,10 +21,10 @@ from pathlib import Path
 from typing import Any
 
 import pypdfium2
-from formats import debian_reference
 from playwright.sync_api import BrowserContext, sync_playwright
 
 import glossator
+from lib.books import debian_reference
 from lib.common import CACHE, ROOT, unpack
 from serve import server
 

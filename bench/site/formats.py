@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import resource
 import shutil
-import subprocess
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -16,7 +15,8 @@ from glossator.facade import Book
 from glossator.ingest.chunk import chunk_document
 from glossator.ingest.formats.pdf.pdfium import read_content
 from glossator.ingest.read import SourceContents, read_source
-from lib.common import CACHE, DATA, unpack
+from lib.books import debian_reference
+from lib.common import CACHE, unpack
 
 QUESTIONS = (
     ("How many bits must an OpenPGP key have?", "greater than 2048 bits"),
@@ -33,20 +33,6 @@ QUESTIONS = (
 """Each with words that its answer must have."""
 COMPARED_LETTERS = 40
 MIN_MEGABYTES_PER_SECOND, MIN_PAGES_PER_SECOND = 5.0, 100.0
-
-
-def debian_reference() -> Path:
-    """One book as HTML, PDF and EPUB."""
-    target = CACHE / "developers-reference"
-    if not target.exists():
-        package = DATA / "books" / "developers-reference_12.18_all.deb"
-        subprocess.run(["dpkg", "-x", str(package), str(target)], check=True)
-    found = target / "usr" / "share" / "developers-reference"
-    html = CACHE / "developers-reference-html"
-    html.mkdir(exist_ok=True)
-    for page in found.glob("*.html"):
-        shutil.copy(page, html)
-    return found
 
 
 def megabytes(source: Path, suffixes: Sequence[str]) -> float:

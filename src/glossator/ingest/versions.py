@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from typing import Any
 
 from glossator.core.book.versions import VERSION_NAME, BookVersion
 from glossator.core.errors import SourceError
@@ -133,7 +134,7 @@ def _without_copies(site: SiteLayout) -> SiteLayout:
     return replace(site, pages=pages, unused=(*site.unused, *copies))
 
 
-def _listed(entries: Sequence[object]) -> Iterator[BookVersion]:
+def _listed(entries: Sequence[Any]) -> Iterator[BookVersion]:
     for entry in entries:
         name = entry.get("version") if isinstance(entry, dict) else None
         if isinstance(name, str) and VERSION_NAME.fullmatch(name):
