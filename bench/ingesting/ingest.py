@@ -89,9 +89,9 @@ def samples() -> dict[str, Path]:
         "HTML": sample("html", (CACHE / "developers-reference-html").glob("*.html"), 4),
         "EPUB": reference / "developers-reference.epub",
         "PDF": reference / "developers-reference.pdf",
-        "rst": sample("rst", (unpack("books/ros2-docs-rst.tar.gz") / "source" / "Concepts").rglob("*.rst"), 12),
+        "rst": sample("rst", (unpack("books/ros2-docs-rst.tar.gz") / "source" / "Concepts").rglob("*.rst"), 30),
         "AsciiDoc": sample("asciidoc", asciidoc.rglob("*.adoc"), 12),
-        "notebooks": notebooks(sample("notebook-pages", rust.glob("*.md"), 8)),
+        "notebooks": notebooks(sample("notebook-pages", rust.glob("*.md"), 24)),
     }
 
 
