@@ -17,6 +17,7 @@ ALL = (
     "refresh",
     "formats",
     "anchors",
+    "deep_links",
     "retrieval",
     "answers",
     "verify",

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import resource
 import shutil
-import subprocess
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -16,7 +15,8 @@ from glossator.facade import Book
 from glossator.ingest.chunk import chunk_document
 from glossator.ingest.formats.pdf.pdfium import read_content
 from glossator.ingest.read import SourceContents, read_source
-from lib.common import CACHE, DATA, unpack
+from lib.books import debian_reference
+from lib.common import CACHE, unpack
 
 QUESTIONS = (
     ("How many bits must an OpenPGP key have?", "greater than 2048 bits"),
@@ -33,20 +33,6 @@ QUESTIONS = (
 """Each with words that its answer must have."""
 COMPARED_LETTERS = 40
 MIN_MEGABYTES_PER_SECOND, MIN_PAGES_PER_SECOND = 5.0, 100.0
-
-
-def debian_reference() -> Path:
-    """One book as HTML, PDF and EPUB."""
-    target = CACHE / "developers-reference"
-    if not target.exists():
-        package = DATA / "books" / "developers-reference_12.18_all.deb"
-        subprocess.run(["dpkg", "-x", str(package), str(target)], check=True)
-    found = target / "usr" / "share" / "developers-reference"
-    html = CACHE / "developers-reference-html"
-    html.mkdir(exist_ok=True)
-    for page in found.glob("*.html"):
-        shutil.copy(page, html)
-    return found
 
 
 def megabytes(source: Path, suffixes: Sequence[str]) -> float:
@@ -106,14 +92,15 @@ def compare_answers(sources: dict[str, Path]) -> None:
         books[name] = glossator.open(CACHE / "index" / f"formats-{name}")
         report = books[name].ingest(source, base_url="", only=True)
         print(f"{name}: {report.chunks} chunks, {report.embeddings.made} embedded in {report.seconds:.1f} s")
-    right, agreed = dict.fromkeys(sources, 0), 0
+    right, agreed, whole = dict.fromkeys(sources, 0), 0, 0
     for question, expected in QUESTIONS:
         answers = {name: book.ask(question) for name, book in books.items()}
         found = {name: expected.lower() in answer.text.lower() for name, answer in answers.items()}
         right |= {name: right[name] + held for name, held in found.items()}
         is_same = len({_first_words(answer) for answer in answers.values()}) == 1
-        agreed += is_same
-        print(f"  {'same' if is_same else 'DIFFERENT'}: {question}")
+        is_whole = len({_quotes(answer) for answer in answers.values()}) == 1
+        agreed, whole = agreed + is_same, whole + is_whole
+        print(f"  {'same throughout' if is_whole else 'same' if is_same else 'DIFFERENT'}: {question}")
         for name, answer in answers.items():
             link = answer.citations[0].url if answer.citations else "no citation"
             if not found[name]:
@@ -122,13 +109,23 @@ def compare_answers(sources: dict[str, Path]) -> None:
                 print(f"    {name}: {link[:100]}")
     total = len(QUESTIONS)
     print(f"answers that begin with the same words in all formats: {agreed} of {total} ({_verdict(agreed == total)})")
+    print(f"answers that quote the same sentences throughout: {whole} of {total}")
     for name, count in right.items():
         print(f"{name}: {count} of {len(QUESTIONS)} answers have the expected words")
 
 
 def _first_words(answer: glossator.Answer) -> str:
-    """The first letters of the first quote: further on, an EPUB has the addresses of links, and footnotes differ."""
-    return re.sub(r"\W+", "", answer.citations[0].quote.lower())[:COMPARED_LETTERS] if answer.citations else ""
+    """The first letters of the first quote."""
+    return _letters(answer.citations[0].quote)[:COMPARED_LETTERS] if answer.citations else ""
+
+
+def _quotes(answer: glossator.Answer) -> frozenset[str]:
+    """The beginnings of all quotes, in any order: further on, the marks of footnotes differ."""
+    return frozenset(_letters(citation.quote)[:COMPARED_LETTERS] for citation in answer.citations)
+
+
+def _letters(text: str) -> str:
+    return re.sub(r"\W+", "", text.lower())
 
 
 def _verdict(holds: bool) -> str:

@@ -153,9 +153,11 @@ class Book:
             raise BadInput(f"Unknown rating {rating!r}.", "Use up or down.")
         self._run(self.engine.records.add_feedback(receipt_id, Rating(rating), reason, text))
 
-    def verify(self, draft: str, passages: Sequence[Passage | str] | None = None) -> CheckedDraft:
-        """Every claim of a text, checked against passages or against the book."""
-        return self._run(pipeline.verify(self.engine, draft, passages))
+    def verify(
+        self, draft: str, passages: Sequence[Passage | str] | None = None, version: str | None = None
+    ) -> CheckedDraft:
+        """Every claim of a text, checked against passages or against the book in one version."""
+        return self._run(pipeline.verify(self.engine, draft, passages, version))
 
     def replay(self, receipt_id: str) -> Replay:
         """An earlier answer, checked against the current book."""

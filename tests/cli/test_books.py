@@ -9,7 +9,8 @@ import pytest
 
 import glossator
 from commands import run
-from glossator.core.errors import SessionNotFound, SettingsError
+from glossator.core.errors import IngestRunning, SessionNotFound, SettingsError
+from glossator.core.files import file_lock
 from glossator.core.settings import load_settings
 from glossator.pipeline.wiring import make_generations, wire
 from postgres import Postgres
@@ -47,6 +48,57 @@ def test_name_that_no_book_can_have_is_refused(name: str, tmp_path: Path) -> Non
     assert list(tmp_path.iterdir()) == []
 
 
+def test_books_are_listed_with_their_sizes_and_languages(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    assert run("books", "list", "--data-dir", data).out == "Nothing has been ingested.\n"
+    ingest_books(tmp_path, data)
+    (tmp_path / "german").mkdir()
+    (tmp_path / "german" / "lampe.md").write_text(
+        "# Lampe\n\nDie Lampe des Turms wird mit dem Öl der Oliven gefüllt, und sie brennt die ganze Nacht.\n", "utf-8"
+    )
+    with glossator.open(data, book="south") as south:
+        south.ingest(tmp_path / "german")
+    listed = json.loads(run("books", "list", "--data-dir", data, "--json").out)
+    assert [(book["name"], book["documents"], book["languages"]) for book in listed] == [
+        ("", 1, ["en"]),
+        ("north", 1, ["en"]),
+        ("south", 2, ["en", "de"]),
+    ]
+    shown = run("books", "list", "--data-dir", data).out
+    assert "north  Lamp" in shown
+    (data / "books" / "north" / "generations" / "000001" / "manifest.json").write_text("{", "utf-8")
+    assert "is incomplete" in run("books", "list", "--data-dir", data).out
+
+
+def test_deleted_book_leaves_nothing_and_the_others_stay(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    ingest_books(tmp_path, data)
+    run("ask", QUESTION, "--session", "s", "--book", "north", "--data-dir", data)
+    assert run("books", "delete", "east", "--yes", "--data-dir", data).failed_with(2, "no book 'east'", "books list")
+    assert run("books", "delete", "", "--yes", "--data-dir", data).failed_with(2, "without a name", "sources remove")
+    for answer in (b"n\n", b""):
+        refused = run("books", "delete", "north", "--data-dir", data, stdin=answer)
+        assert (refused.code, refused.out) == (2, "")
+        assert "Nothing was deleted" in refused.err
+    assert (data / "books" / "north" / "records.sqlite").exists()
+    assert run("books", "delete", "north", "--data-dir", data, stdin=b"y\n").out == "Book north deleted.\n"
+    assert [path.name for path in (data / "books").iterdir()] == ["south"]
+    for name in ("", "south"):
+        with glossator.open(data, book=name) as book:
+            assert OILS[name] in book.ask(QUESTION).text
+    with glossator.open(data, book="north") as north:
+        assert north.ingest(tmp_path / "south-source").generation == 1
+        assert "olive oil" in north.ask(QUESTION).text
+
+
+def test_book_is_not_deleted_while_it_is_ingested(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    ingest_books(tmp_path, data)
+    with file_lock(data / "books" / "north" / "ingest.lock", IngestRunning("busy")):
+        assert run("books", "delete", "north", "--yes", "--data-dir", data).failed_with(5, "Another ingest")
+    assert run("ask", QUESTION, "--book", "north", "--data-dir", data).code == 0
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["postgres", "qdrant"])
 def test_books_on_one_shared_server_are_apart(
@@ -74,6 +126,11 @@ def test_books_on_one_shared_server_are_apart(
             south.delete("shared")
         with glossator.open(tmp_path / "elsewhere") as main:
             main.delete("shared")
+        elsewhere = ["--data-dir", tmp_path / "elsewhere", "--json"]
+        assert json.loads(run("books", "delete", "north", "--yes", *elsewhere).out) == {"deleted": "north"}
+        assert [book["name"] for book in json.loads(run("books", "list", *elsewhere).out)] == ["", "south"]
+        assert run("ask", QUESTION, "--book", "north", *elsewhere).failed_with(4, "Nothing has been ingested")
+        assert run("ask", QUESTION, "--book", "south", *elsewhere).code == 0
 
 
 def test_names_that_are_too_long_together_are_refused(tmp_path: Path) -> None:

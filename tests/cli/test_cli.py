@@ -231,6 +231,10 @@ def test_help_without_arguments(fast_tmp_path: Path) -> None:
     assert result.code == 2
     assert "Usage: glossator" in result.err
     assert run("--version").out.startswith("glossator, version ")
+    module = subprocess.run(
+        [sys.executable, "-m", "glossator", "--version"], capture_output=True, text=True, check=True
+    )
+    assert module.stdout == run("--version").out
     assert "ingest" in run("--help").out
 
 

@@ -90,10 +90,16 @@ def test_repeated_sentence_gets_the_words_before_it_as_prefix() -> None:
     assert text_fragment(page, start, len(page)) == "last-,it%20fails."
 
 
+def test_repeated_paragraph_gets_the_end_of_the_block_above_as_prefix() -> None:
+    page = "Motors\n\nCheck it first.\n\nNew brakes\n\nCheck it first."
+    start = page.rindex("Check")
+    assert text_fragment(page, start, len(page)) == "brakes-,Check%20it%20first."
+
+
 def test_ambiguous_quote_links_to_its_section() -> None:
-    page = "It fails.\n\nIt fails."
-    assert deep_link("https://x.org/p", "why not", page, 11, 20) == "https://x.org/p#why%20not"
-    assert deep_link("https://x.org/p", "", page, 11, 20) == "https://x.org/p"
+    page = "It fails.\n\nIt fails.\n\nIt fails."
+    assert deep_link("https://x.org/p", "why not", page, 22, 31) == "https://x.org/p#why%20not"
+    assert deep_link("https://x.org/p", "", page, 22, 31) == "https://x.org/p"
 
 
 def test_matching_ignores_accents_and_case() -> None:

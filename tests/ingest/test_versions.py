@@ -15,7 +15,7 @@ from glossator.ingest.fetch.client import FetchPolicy
 from glossator.ingest.read import SourceContents, read_source
 from glossator.ingest.site.read import SiteRequest, read_site
 from glossator.ingest.versions import find_versions
-from site_server import running_site
+from site_server import Reply, running_site
 
 MAX_BYTES = 1_000_000
 CONFIG = "module.exports = {title: 'Lamps', url: 'https://lamps.example', baseUrl: '/', presets: [[{docs: {%s}}]]};"
@@ -115,6 +115,42 @@ def test_mike_lists_the_versions_and_the_front_page_leads_to_the_current_one(tmp
     assert ["another name of version 1.1" in skip.reason for skip in contents.skipped if "latest" in skip.path] == [
         True
     ]
+
+
+def live_mike(tmp_path: Path, *, redirect: bool = False, versions: tuple[str, ...] = ()) -> SourceContents:
+    """The same site on a server, whose front page leads to a version by a status or in its HTML."""
+    folder = mike(tmp_path)
+    with running_site() as site:
+        for file in folder.rglob("*.*ml"):
+            path = "/" + file.relative_to(folder).as_posix().removesuffix("index.html")
+            site.page(path, file.read_text("utf-8"))
+        for name in ("2.0", "1.1", "1.0", "latest"):
+            site.page(f"/{name}/", page(f"Front of {name}.") + '<a href="lamp/">lamp</a>')
+        site.pages["/versions.json"] = Reply((folder / "versions.json").read_bytes(), content_type="application/json")
+        if redirect:
+            site.redirect("/", "/latest/")
+        request = SiteRequest(f"{site.url}/", None, FetchPolicy(True, MAX_BYTES), 100, versions=versions)
+        contents = read_site(request, PageCache(tmp_path / "cache"))
+        assert not [path for path in site.requests() if path.startswith("/latest/") and path != "/latest/"]
+    return contents
+
+
+@pytest.mark.parametrize("redirect", [False, True])
+def test_live_mike_site_has_the_versions_that_it_lists(tmp_path: Path, redirect: bool) -> None:
+    contents = live_mike(tmp_path, redirect=redirect)
+    assert contents.versions == (
+        BookVersion("1.1", "1.1/", ("latest",)),
+        BookVersion("2.0", "2.0/"),
+        BookVersion("1.0", "1.0/"),
+    )
+    routes = sorted(document.url.split("/", 3)[3] for document in contents.documents)
+    assert routes == ["1.0/", "1.0/lamp/", "1.1/", "1.1/lamp/", "2.0/", "2.0/lamp/"]
+    assert contents.reason.endswith("/versions.json")
+    assert [skip.path.rpartition("/gone")[1] for skip in contents.skipped] == ["/gone"]
+
+
+def test_chosen_version_of_a_live_mike_site_is_the_current_one(tmp_path: Path) -> None:
+    assert [version.name for version in live_mike(tmp_path, versions=("1.0",)).versions] == ["1.0", "1.1", "2.0"]
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from glossator.core.question import Question
 from glossator.core.text.folding import search_text
 from glossator.core.types import Filters
 from glossator.facade import Book
-from glossator.pipeline.sources import language_warning
+from glossator.pipeline.sources import language_of, language_warning
 from glossator.retrieve import retrieve
 
 DATA = Path(__file__).parents[1] / "data" / "languages.toml"
@@ -69,7 +69,9 @@ def test_the_report_and_doctor_tell_of_a_language_that_the_model_does_not_know(t
 
 def test_an_english_book_is_not_warned_of(sample: Book) -> None:
     engine = sample.engine
-    assert language_warning(engine.generation().documents.all(), engine.embedder) == ""
+    language = language_of(engine.generation().documents.all())
+    assert engine.generation().manifest.languages == (language,) == ("en",)
+    assert language_warning(language, engine.embedder) == ""
 
 
 def test_the_format_of_the_index_changes_with_its_terms() -> None:

@@ -159,6 +159,17 @@ async def test_search_and_mcp_take_a_version(client: httpx.AsyncClient) -> None:
             assert oil in (await client.post("/mcp", json=body, headers=accept)).text
 
 
+def test_verify_checks_against_one_version(folder: Path) -> None:
+    text = folder / "claim.txt"
+    text.write_text("The lamp of the lighthouse is fed with oil.", "utf-8")
+    command = ["verify", text, "--data-dir", folder / "data"]
+    for more, version in (([], "2.0"), (["--version", "1.0"], "1.0"), (["--version", "next"], "next")):
+        found = run(*command, "--json", *more).out
+        assert [oil for oil in OILS.values() if oil in found] == [OILS[version]]
+    assert run(*command, "--version", "3.0").failed_with(2, "no version '3.0'", "2.0, 1.0, next")
+    assert run(*command, "--version", "1.0", "--source", text).failed_with(2, "--version", "the book")
+
+
 @pytest.mark.slow
 @pytest.mark.asyncio(loop_scope="module")
 async def test_contents_are_of_one_version_and_the_widget_knows_which(client: httpx.AsyncClient) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
 import uuid
@@ -15,7 +16,7 @@ import pytest_asyncio
 
 import glossator
 from api_requests import QUESTIONS
-from commands import quick_folder
+from commands import quick_folder, run_in_subprocess
 from data_dirs import copy_data
 from doors import QUESTION as ROBOTS
 from glossator.core.errors import ReceiptNotFound
@@ -146,6 +147,7 @@ async def test_books_are_listed(client: httpx.AsyncClient) -> None:
         ("north", "The north light", "/books/north/", False, 2),
         ("south", "The south light", "/books/south/", False, 2),
     ]
+    assert {language for book in found for language in book["languages"]} == {"en"}
 
 
 async def test_book_that_is_ingested_while_the_server_runs_is_served(client: httpx.AsyncClient, data: Path) -> None:
@@ -159,6 +161,20 @@ async def test_book_that_is_ingested_while_the_server_runs_is_served(client: htt
         book.remove_source(source)
     assert (await client.get("/books/east/search", params={"q": "lamp"})).status_code == 404
     assert "east" not in (await client.get("/books")).text
+
+
+async def test_deleted_book_is_gone_and_its_name_is_free(client: httpx.AsyncClient, data: Path) -> None:
+    ask = {"query": QUESTION, "session_id": str(uuid.uuid4())}
+    for round_ in range(2):
+        with glossator.open(data, book="west") as book:
+            book.ingest(data.parent / "north-source")
+        answered = await client.post("/books/west/chat", json=ask)
+        assert answered.status_code == 200, (round_, answered.text)
+        assert len((await client.get(f"/books/west/history/{ask['session_id']}")).json()["entries"]) == 1
+        deleted = await asyncio.to_thread(run_in_subprocess, "books", "delete", "west", "--yes", "--data-dir", data)
+        assert deleted.out == "Book west deleted.\n"
+        assert (await client.post("/books/west/chat", json=ask)).status_code == 404
+        assert not (data / "books" / "west").exists()
 
 
 @pytest.mark.parametrize(("ask", "question", "session", "read"), SESSIONS)

@@ -39,8 +39,8 @@ def code_map() -> str:
         files = [folder.with_suffix(".py")] if folder.with_suffix(".py").exists() else _modules(folder)
         rows = [f"| `{file.relative_to(SOURCE)}` | {summary(file)} |" for file in files]
         tables.append("\n".join(["| module | what it does |", "|---|---|", *rows]) + "\n")
-    facade = SOURCE / "facade.py"
-    tables.append(f"| module | what it does |\n|---|---|\n| `facade.py` | {summary(facade)} |\n")
+    rows = [f"| `{name}` | {summary(SOURCE / name)} |" for name in ("facade.py", "__main__.py")]
+    tables.append("\n".join(["| module | what it does |", "|---|---|", *rows]) + "\n")
     return "\n" + "\n".join(tables) + "\n"
 
 

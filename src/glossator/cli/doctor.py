@@ -16,7 +16,7 @@ from glossator.core.errors import GlossatorError
 from glossator.core.ports import Embedder
 from glossator.core.settings import Settings
 from glossator.embed.remote import RemoteEmbedder
-from glossator.pipeline.sources import language_warning
+from glossator.pipeline.sources import language_of, language_warning
 from glossator.pipeline.wiring import (
     configured_judge,
     configured_models,
@@ -182,7 +182,7 @@ def _index(settings: Settings, embedder: Embedder) -> list[DoctorFinding]:
         with closing(make_generations(settings)) as generations:
             generation = generations.open(embedder.fingerprint)
             manifest, count = generation.manifest, generation.index.count()
-            warning = language_warning(generation.documents.all(), embedder)
+            warning = language_warning(language_of(generation.documents.all()), embedder)
             generation.close()
     except GlossatorError as error:
         return [DoctorFinding("index", error.message, error.remedy, good=False)]

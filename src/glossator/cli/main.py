@@ -21,6 +21,7 @@ from typing import Any
 import click
 
 from glossator import __version__
+from glossator.cli.books import books
 from glossator.cli.common import (
     Command,
     book_options,
@@ -39,9 +40,11 @@ from glossator.core.errors import GlossatorError, QuestionError
 from glossator.core.text.characters import dump_json
 from glossator.core.types import Filters
 
+_version_option = click.option("--version", help="Version of the book to use; by default, the current one.")
+
 
 def _filters(command: Command) -> Command:
-    command = click.option("--version", help="Version of the book to use; by default, the current one.")(command)
+    command = _version_option(command)
     command = click.option("--url-prefix", help="Only pages whose URL or path starts with this.")(command)
     command = click.option("--section", help="Only this section (exact heading).")(command)
     return click.option("--chapter", help="Only this chapter (exact title).")(command)
@@ -240,8 +243,16 @@ def evaluate(golden: Path, fail_under: float, data_dir: Path | None, as_json: bo
 @click.argument("text", required=False, metavar="[TEXT]")
 @click.option("--source", "sources", multiple=True, help="File to check the text against. Can be repeated.")
 @click.option("--batch", help="JSON Lines file with {claim, passages} on each line.")
+@_version_option
 @common_options
-def verify(text: str | None, sources: tuple[str, ...], batch: str | None, data_dir: Path | None, as_json: bool) -> None:
+def verify(
+    text: str | None,
+    sources: tuple[str, ...],
+    batch: str | None,
+    version: str | None,
+    data_dir: Path | None,
+    as_json: bool,
+) -> None:
     """Check a text, claim by claim.
 
     TEXT is a file, or - for standard input. It is checked against the sources, or against the book if no source is
@@ -252,6 +263,8 @@ def verify(text: str | None, sources: tuple[str, ...], batch: str | None, data_d
 
     if (text is None) == (batch is None):
         raise click.UsageError("Give either TEXT or --batch.")
+    if version is not None and (sources or batch is not None):
+        raise click.UsageError("--version is for a text that is checked against the book.")
     engine = build_engine(data_dir)
     if batch is not None:
         results = batches.verify_batch(engine.verifier, batches.read_batch(_read(batch)))
@@ -259,7 +272,7 @@ def verify(text: str | None, sources: tuple[str, ...], batch: str | None, data_d
         print_json({"supported": passed, "results": results}) if as_json else terminal.show_batch(results)
     else:
         passages = [_read(source) for source in sources] or None
-        checked = run(engine, pipeline.verify(engine, _read(text or ""), passages))
+        checked = run(engine, pipeline.verify(engine, _read(text or ""), passages, version))
         passed = not checked.unsupported_claims
         print_json({"supported": passed, **asdict(checked)}) if as_json else terminal.show_checked(checked)
     if not passed:
@@ -342,6 +355,7 @@ cli.add_command(feedback)
 cli.add_command(db)
 cli.add_command(keys)
 cli.add_command(sources)
+cli.add_command(books)
 cli.add_command(index)
 cli.add_command(rollback)
 

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from glossator.cli.doctor import DoctorFinding
     from glossator.core.conversations import Feedback, Session
     from glossator.evaluate.golden import GoldenOutcome, GoldenSummary
+    from glossator.pipeline.sources import BookSummary
 
 _MAX_QUOTATION_LENGTH = 300
 _LINE_BREAKS = {ord("\n"): " ", ord("\t"): " "}
@@ -116,6 +117,19 @@ def show_sources(sources: Sequence[SourceSummary]) -> None:
         place = sanitized(f"  {kind}, {pages} at {source.address}")
         console.print(Text.assemble((sanitized(source.name), "bold"), place), soft_wrap=True)
         console.print(Text(sanitized(f"    {place_of(source)}"), style="dim"), soft_wrap=True)
+
+
+def show_books(books: Sequence[BookSummary]) -> None:
+    """Print the books of a data directory."""
+    if not books:
+        console.print("Nothing has been ingested.")
+    for book in books:
+        facts = [f"{book.documents} pages, {book.chunks} chunks", f"generation {book.generation} of {book.updated}"]
+        facts += [f"versions {', '.join(book.versions)}"] if book.versions else []
+        facts += [f"languages {', '.join(book.languages)}"] if book.languages else []
+        name = Text.assemble((book.name or "(without a name)", "bold"), f"  {sanitized(book.title)}")
+        console.print(name, soft_wrap=True)
+        console.print(Text(sanitized(f"    {book.error or '; '.join(facts)}"), style="dim"), soft_wrap=True)
 
 
 def _link(url: str, settings: Settings) -> str:

@@ -300,5 +300,8 @@ class GenerationStore(Protocol):
     def clear(self) -> None:
         """Delete the index: nothing is left to search. Needs the lock."""
 
+    def drop_all(self) -> None:
+        """Delete everything that this index has, as if nothing had ever been ingested."""
+
     def close(self) -> None:
         """Release connections; they are opened again when they are needed."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from pathlib import Path
+from typing import Any
 
 from glossator.core.book.versions import VERSION_NAME, BookVersion
 from glossator.core.errors import SourceError
@@ -32,9 +32,9 @@ _Folders = dict[str, dict[str, set[str]]]
 def with_versions(site: SiteLayout, chosen: Sequence[str]) -> SiteLayout:
     """The layout with its versions; those that the user has chosen come first."""
     if site.versions:
-        return replace(site, versions=_chosen_first(site.versions, chosen))
+        return replace(site, versions=chosen_first(site.versions, chosen))
     if site.name == "plain" and (published := _published_by_mike(site)):
-        return _without_copies(replace(site, versions=_chosen_first(published, chosen)))
+        return _without_copies(replace(site, versions=chosen_first(published, chosen)))
     return replace(site, versions=find_versions([p.route for p in site.pages], chosen, detect=site.name == "plain"))
 
 
@@ -47,10 +47,11 @@ def find_versions(routes: Sequence[str], chosen: Sequence[str] = (), *, detect: 
         for name in sorted(names, key=_order)
         if name in chosen or (detect and _are_versions(names, len(routes)) and _is_like_a_version(name))
     ]
-    return _chosen_first(tuple(sorted(found, key=lambda version: _order(version.name))), chosen)
+    return chosen_first(tuple(sorted(found, key=lambda version: _order(version.name))), chosen)
 
 
-def _chosen_first(versions: Sequence[BookVersion], chosen: Sequence[str]) -> tuple[BookVersion, ...]:
+def chosen_first(versions: Sequence[BookVersion], chosen: Sequence[str]) -> tuple[BookVersion, ...]:
+    """The versions with those that the user has chosen first."""
     known = {name for version in versions for name in version.names}
     for name in chosen:
         if name not in known:
@@ -102,11 +103,21 @@ def _order(name: str) -> tuple[int, list[int], str]:
 def _published_by_mike(site: SiteLayout) -> tuple[BookVersion, ...]:
     """The versions that mike lists, with pages; the one that the front page leads to comes first."""
     folders = {page.route.partition("/")[0] for page in site.pages}
-    versions = [version for version in _listed(site.root) if version.name in folders]
     front = next((page for page in site.pages if page.route == "index.html"), None)
-    redirect = _REDIRECT.search(peek(front.path)) if front else None
-    default = redirect[1] if redirect else "latest"
-    return tuple(sorted(versions, key=lambda version: default not in version.names))
+    default = (redirect_of(peek(front.path)) if front else "") or "latest"
+    return tuple(v for v in mike_versions(listed_versions(site.root), default) if v.name in folders)
+
+
+def redirect_of(html: str) -> str:
+    """The folder that a page leads to at once; empty if it is a page of its own."""
+    found = _REDIRECT.search(html)
+    return found[1] if found else ""
+
+
+def mike_versions(entries: object, default: str) -> tuple[BookVersion, ...]:
+    """The versions in the list of mike, the one with the default name first."""
+    found = _listed(entries if isinstance(entries, list) else [])
+    return tuple(sorted(found, key=lambda version: default not in version.names))
 
 
 def _without_copies(site: SiteLayout) -> SiteLayout:
@@ -123,8 +134,8 @@ def _without_copies(site: SiteLayout) -> SiteLayout:
     return replace(site, pages=pages, unused=(*site.unused, *copies))
 
 
-def _listed(root: Path) -> Iterator[BookVersion]:
-    for entry in listed_versions(root):
+def _listed(entries: Sequence[Any]) -> Iterator[BookVersion]:
+    for entry in entries:
         name = entry.get("version") if isinstance(entry, dict) else None
         if isinstance(name, str) and VERSION_NAME.fullmatch(name):
             aliases = entry.get("aliases")
@@ -133,4 +144,4 @@ def _listed(root: Path) -> Iterator[BookVersion]:
 
 
 def _is_redirect(page: SourcePage) -> bool:
-    return page.route == "index.html" and bool(_REDIRECT.search(peek(page.path)))
+    return page.route == "index.html" and bool(redirect_of(peek(page.path)))

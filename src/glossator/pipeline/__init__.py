@@ -18,7 +18,7 @@ from glossator.core.book.sources import DEFAULT_OPTIONS, SourceOptions
 from glossator.core.ports import Drafter, Progress, no_progress
 from glossator.core.question import Question
 from glossator.core.receipts import AnswerWithReceipt, Replay
-from glossator.core.types import IngestReport, Passage, RetrievalResult, RollbackReport
+from glossator.core.types import Filters, IngestReport, Passage, RetrievalResult, RollbackReport
 from glossator.evaluate.golden import GoldenOutcome, GoldenQuestion, run_golden
 from glossator.pipeline.answering import answer_without_session
 from glossator.pipeline.checking import check_draft
@@ -98,9 +98,14 @@ async def ask(engine: Engine, question: Question) -> Answer:
     return (await answer(engine, question)).answer
 
 
-async def verify(engine: Engine, draft: str, passages: Sequence[Passage | str] | None = None) -> CheckedDraft:
-    """Every claim of a draft, checked against the given passages, or against the passages nearest to each claim."""
-    return await asyncio.to_thread(check_draft, engine, draft, passages)
+async def verify(
+    engine: Engine, draft: str, passages: Sequence[Passage | str] | None = None, version: str | None = None
+) -> CheckedDraft:
+    """Every claim of a draft, checked against the given passages, or against the passages nearest to each claim.
+
+    These are of the current version of the book, unless another is named.
+    """
+    return await asyncio.to_thread(check_draft, engine, draft, passages, Filters(version=version))
 
 
 async def replay(engine: Engine, receipt_id: str) -> Replay:

@@ -8,7 +8,7 @@ from itertools import islice
 from glossator.core.answers import CheckedDraft, Policy
 from glossator.core.errors import QuestionError
 from glossator.core.question import Question
-from glossator.core.types import Passage
+from glossator.core.types import Filters, Passage
 from glossator.pipeline.reading import search_book, search_keywords
 from glossator.pipeline.wiring import Engine
 from glossator.verification.budget import budget_for
@@ -39,8 +39,8 @@ _SEARCH_COST, _COST_PER_EMBEDDED_CHARACTER, _COST_PER_SOURCE_CHARACTER = 3_000, 
 """In microseconds, as `verification/budget.py` counts."""
 
 
-def check_draft(engine: Engine, draft: str, passages: Sequence[Passage | str] | None) -> CheckedDraft:
-    """Every claim with its verdict; unsupported ones are flagged, not withheld."""
+def check_draft(engine: Engine, draft: str, passages: Sequence[Passage | str] | None, filters: Filters) -> CheckedDraft:
+    """Every claim with its verdict; unsupported ones are flagged, not withheld. `filters` restrict the book."""
     if len(draft) > MAX_DRAFT_LENGTH:
         raise QuestionError(
             f"The text is {len(draft):,} characters long.", f"Check it in parts of at most {MAX_DRAFT_LENGTH:,}."
@@ -48,7 +48,7 @@ def check_draft(engine: Engine, draft: str, passages: Sequence[Passage | str] | 
     claims = [segment.text for segment in split_draft(draft) if segment.kind is SegmentKind.CLAIM]
     spent = 0
     if passages is None:
-        passages, spent = _find_passages(engine, _queries(claims))
+        passages, spent = _find_passages(engine, _queries(claims), filters)
     length = sum(len(passage if isinstance(passage, str) else passage.text) for passage in passages)
     if length > MAX_SOURCE_LENGTH:
         raise QuestionError(
@@ -70,7 +70,7 @@ def _queries(claims: Sequence[str]) -> list[str]:
     return list(queries)
 
 
-def _find_passages(engine: Engine, queries: Sequence[str]) -> tuple[list[Passage], int]:
+def _find_passages(engine: Engine, queries: Sequence[str], filters: Filters) -> tuple[list[Passage], int]:
     """The passages nearest to each query, and what finding them cost."""
     found: list[Sequence[Passage]] = []
     embedded = 0
@@ -78,7 +78,7 @@ def _find_passages(engine: Engine, queries: Sequence[str]) -> tuple[list[Passage
         length = len(query) + _EMBEDDING
         by_meaning = embedded + length <= MAX_EMBEDDED_LENGTH
         embedded += length if by_meaning else 0
-        found.append(_nearest_passages(engine, query, by_meaning))
+        found.append(_nearest_passages(engine, query, filters, by_meaning))
     cost = _SEARCH_COST * len(queries) + _COST_PER_EMBEDDED_CHARACTER * embedded
     return _best_passages(found), cost
 
@@ -91,9 +91,9 @@ def _best_passages(found: Sequence[Sequence[Passage]]) -> list[Passage]:
     return [passage for chunk_id, passage in everything.items() if chunk_id in chosen]
 
 
-def _nearest_passages(engine: Engine, claim: str, by_meaning: bool) -> Sequence[Passage]:
+def _nearest_passages(engine: Engine, claim: str, filters: Filters, by_meaning: bool) -> Sequence[Passage]:
     """The passages that are nearest to a claim; characters that no question may contain are replaced for the search."""
     text = claim.replace("\0", " ").encode("utf-8", "replace").decode("utf-8")
-    question = Question(text, top_k=PASSAGES_PER_CLAIM)
+    question = Question(text, filters=filters, top_k=PASSAGES_PER_CLAIM)
     search = search_book if by_meaning else search_keywords
     return search(engine, engine.generation(), question).passages

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
+import shutil
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
@@ -14,7 +16,7 @@ from glossator.core.book.locations import Location, locate
 from glossator.core.book.manifest import FORMAT, Manifest, SourceRecord, timestamp
 from glossator.core.book.sources import DEFAULT_OPTIONS, FetchCounts, SourceOptions, SourceSummary, clean_name
 from glossator.core.errors import BadInput, IndexCorrupted, IngestRunning, SourceError
-from glossator.core.files import file_lock
+from glossator.core.files import file_lock, storage_errors
 from glossator.core.ports import GenerationContents, Progress
 from glossator.core.timing import StageTimes, collect_stage_times, stage
 from glossator.core.types import EmbeddingCounts, IngestReport, PageNote, RollbackReport, SkippedFile, StageSeconds
@@ -23,7 +25,7 @@ from glossator.ingest.changes import IndexedSource, IngestPlan, corpus_hash, pla
 from glossator.ingest.chunk import CHUNKER_VERSION, chunk_document
 from glossator.ingest.fetch.cache import forget_source
 from glossator.pipeline.contents import LoadedSource, SourceReader, golden_questions
-from glossator.pipeline.sources import find_source, indexed_sources, language_warning, merged_options
+from glossator.pipeline.sources import find_source, indexed_sources, language_of, language_warning, merged_options
 from glossator.pipeline.wiring import Engine
 from glossator.store.index.generations import Generations
 
@@ -95,7 +97,7 @@ def build_generation(engine: Engine, request: IngestRequest, progress: Progress)
     return replace(
         _with_times(report, started, times),
         skipped=(*lost, *report.skipped),
-        notes=(*_language_notes(engine, read), *(note for s in read.values() for note in s.contents.notes)),
+        notes=(*_language_notes(engine, changes.read), *(note for s in read.values() for note in s.contents.notes)),
         sources=tuple(_summary(s, read) for s in changes.sources if s.root in locations),
         other_sources=tuple(s.summary for s in changes.sources if s.root not in locations),
         fetches=sum((source.contents.fetches for source in read.values()), FetchCounts()),
@@ -128,10 +130,10 @@ def _latest(engine: Engine, *, dry_run: bool) -> Manifest | None:
     return None
 
 
-def _language_notes(engine: Engine, read: Mapping[str, LoadedSource]) -> Iterator[PageNote]:
-    for source in read.values():
-        if warning := language_warning(source.contents.documents, engine.embedder):
-            yield PageNote(source.contents.name, warning)
+def _language_notes(engine: Engine, sources: Sequence[SourceRecord]) -> Iterator[PageNote]:
+    for source in sources:
+        if warning := language_warning(source.language, engine.embedder):
+            yield PageNote(source.name, warning)
 
 
 def _is_usable(manifest: Manifest | None, root: str) -> bool:
@@ -175,6 +177,24 @@ def roll_back(engine: Engine) -> RollbackReport:
         replaced = engine.generations.current() or 0
         manifest = engine.generations.roll_back(engine.embedder.fingerprint)
     return RollbackReport(manifest.generation, replaced, manifest.created_at, manifest.documents, manifest.chunks)
+
+
+async def delete_book(engine: Engine) -> None:
+    """Delete a book that has a name: its index, caches, jobs, conversations, receipts and feedback."""
+    await asyncio.to_thread(_delete_index, engine)
+    await engine.records.database.drop_schema()
+    await engine.close()
+    folder = engine.settings.book_dir
+    with storage_errors(folder):
+        if folder.exists():
+            await asyncio.to_thread(shutil.rmtree, folder)
+
+
+def _delete_index(engine: Engine) -> None:
+    """Readers stop finding the book at once; no ingest may be running."""
+    with ingest_lock(engine):
+        engine.generations.clear()
+    engine.generations.drop_all()
 
 
 def _check_options(sources: Sequence[str], options: SourceOptions) -> None:
@@ -240,6 +260,7 @@ def _record(root: str, source: LoadedSource, plan: IngestPlan) -> SourceRecord:
         source.revision,
         contents.versions,
         options.versions,
+        language_of(contents.documents),
     )
 
 

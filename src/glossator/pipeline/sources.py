@@ -1,30 +1,35 @@
-"""The sources of the index: listed, found by name or path, and remembered with the options they were given."""
+"""The books of a data directory and the sources of each: listed, found by name, remembered with their options."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Sequence
+from contextlib import closing
+from dataclasses import dataclass
 from itertools import islice
 
 from glossator.core.book.locations import is_url
 from glossator.core.book.manifest import SourceRecord
 from glossator.core.book.sources import Layout, SourceOptions, SourceSummary
-from glossator.core.errors import BadInput, IndexCorrupted, IndexUnavailable
+from glossator.core.errors import BadInput, BookNotFound, IndexCorrupted, IndexUnavailable
 from glossator.core.ports import Embedder
+from glossator.core.settings import Settings
 from glossator.core.text.languages import NAMES, main_language
 from glossator.core.types import Document
-from glossator.pipeline.wiring import Engine
+from glossator.pipeline.wiring import Engine, make_generations
 
 _SAMPLE_DOCUMENTS, _SAMPLE_CHARACTERS = 50, 4_000
 """How much of a book tells its language."""
 
 
-def language_warning(documents: Iterable[Document], embedder: Embedder) -> str:
+def language_of(documents: Iterable[Document]) -> str:
+    """The code of the language of a source; empty if it cannot be told."""
+    return main_language(d.text[:_SAMPLE_CHARACTERS] for d in islice(documents, _SAMPLE_DOCUMENTS))
+
+
+def language_warning(language: str, embedder: Embedder) -> str:
     """What follows if a book's language is not one that the embedding model knows, and the remedy; otherwise empty."""
-    if not embedder.languages:
-        return ""
-    language = main_language(d.text[:_SAMPLE_CHARACTERS] for d in islice(documents, _SAMPLE_DOCUMENTS))
-    if not language or language in embedder.languages:
+    if not language or not embedder.languages or language in embedder.languages:
         return ""
     known = " and ".join(NAMES[code] for code in embedder.languages)
     return (
@@ -88,3 +93,54 @@ def find_source(sources: Sequence[SourceRecord], name_or_path: str) -> SourceRec
         paths = ", ".join(source.root for source in matches)
         raise BadInput(f"{len(matches)} sources are named {name_or_path!r}.", f"Give the path of one: {paths}.")
     raise BadInput(f"{name_or_path!r} is not in the index.", "Give a name or path that `glossator sources list` shows.")
+
+
+@dataclass(frozen=True, slots=True)
+class BookSummary:
+    """One book, as lists show it; `error` says why its index cannot be read."""
+
+    name: str
+    title: str = ""
+    documents: int = 0
+    chunks: int = 0
+    generation: int = 0
+    versions: tuple[str, ...] = ()
+    languages: tuple[str, ...] = ()
+    updated: str = ""
+    error: str = ""
+
+
+def list_books(settings: Settings) -> list[BookSummary]:
+    """The books in which something has been ingested, the one without a name first."""
+    with closing(make_generations(settings.for_book(""))) as generations:
+        names = ["", *generations.books()]
+    found = (_summary(settings.for_book(name)) for name in names)
+    return [book for book in found if book is not None]
+
+
+def _summary(settings: Settings) -> BookSummary | None:
+    with closing(make_generations(settings)) as generations:
+        try:
+            manifest = generations.manifest()
+        except IndexCorrupted as error:
+            return BookSummary(settings.book, error=error.message)
+    if manifest is None:
+        return None
+    return BookSummary(
+        settings.book,
+        manifest.name,
+        manifest.documents,
+        manifest.chunks,
+        manifest.generation,
+        tuple(version.name for version in manifest.versions),
+        manifest.languages,
+        manifest.created_at,
+    )
+
+
+def find_book(settings: Settings) -> BookSummary:
+    """The book that the settings name."""
+    found = [book for book in list_books(settings) if book.name == settings.book]
+    if not found:
+        raise BookNotFound(f"There is no book {settings.book!r}.", "`glossator books list` shows them.")
+    return found[0]

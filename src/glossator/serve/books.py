@@ -75,7 +75,10 @@ class Books:
         if name not in self._open:
             await self._try_to_open(name)
         book = self._open.get(name)
-        if book is None or (book is not self.default and book.engine.generations.current() is None):
+        if book is not None and book is not self.default and book.engine.generations.current() is None:
+            await self._forget(name)
+            book = None
+        if book is None:
             raise BookNotFound(
                 f"There is no book {name[:40]!r} on this server.",
                 "GET /books lists them; names have 1 to 32 lower-case letters, digits and hyphens.",
@@ -99,6 +102,12 @@ class Books:
                 return
             self._open[name] = self._open_book(engine)
             self._open[name].start()
+
+    async def _forget(self, name: str) -> None:
+        """Close a book that was deleted: its files and tables are gone, and another may get its name."""
+        async with self._opening:
+            if (book := self._open.pop(name, None)) is not None:
+                await book.close()
 
     async def manifests(self) -> dict[str, Manifest]:
         """The manifest of every book in which something has been ingested, by name."""
@@ -139,6 +148,7 @@ class BookEntry(BaseModel):
     chunks: int = Field(description="Number of passages in the index")
     generation: int = Field(description="Generation of the index; increases with each ingest that changes it")
     versions: list[str] = Field(description="Versions of the book, the current one first; empty if it has none")
+    languages: list[str] = Field(description="ISO 639 codes of the languages of its text, as far as they can be told")
     updated: str = Field(description="Time of the last ingest that changed it")
 
 
@@ -172,5 +182,6 @@ def _entry(name: str, manifest: Manifest, books: Books) -> BookEntry:
         chunks=manifest.chunks,
         generation=manifest.generation,
         versions=[version.name for version in manifest.versions],
+        languages=list(manifest.languages),
         updated=manifest.created_at,
     )

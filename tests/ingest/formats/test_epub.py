@@ -41,7 +41,7 @@ NCX = """<!DOCTYPE ncx PUBLIC "-//NISO//DTD ncx 2005-1//EN" "http://www.daisy.or
 </navPoint></navPoint></navMap></ncx>"""
 ONE = """<?xml version="1.0"?><html xmlns="http://www.w3.org/1999/xhtml"><head><title/><script src="a.js"/></head>
 <body><h1 id="moon">The Moon</h1><a id="empty"/><p>Tides follow the Moon. <![CDATA[a < b]]></p>
-<p>See <a href="two.xhtml#spring">spring tides</a>.</p></body></html>"""
+<p>See <a href="two.xhtml#spring">spring tides</a><span class="link-target"> [https://tides.example]</span>.</p></body></html>"""
 TWO = """<html xmlns="http://www.w3.org/1999/xhtml"><body><section id="spring"><h2>Spring tides</h2>
 <p>They are the largest.</p><pre><code class="language-py">x = 1</code></pre></section></body></html>"""
 FILES = {

@@ -45,6 +45,8 @@ class SourceRecord:
     versions: tuple[BookVersion, ...] = ()
     """Its versions, the current one first; none if it has no versions."""
     chosen_versions: tuple[str, ...] | None = None
+    language: str = ""
+    """The code of the language of its text; empty if it cannot be told."""
 
     @property
     def address(self) -> str:
@@ -97,6 +99,11 @@ class Manifest:
     def versions(self) -> tuple[BookVersion, ...]:
         """The versions of all sources; those with the same name are one."""
         return tuple({version.name: version for source in self.sources for version in source.versions}.values())
+
+    @property
+    def languages(self) -> tuple[str, ...]:
+        """The codes of the languages of its sources."""
+        return tuple(dict.fromkeys(source.language for source in self.sources if source.language))
 
     def version_of(self, url: str) -> str:
         """The name of the version that a page is of; empty if it is of no version."""

@@ -48,10 +48,11 @@ def text_fragment(page: str, start: int, end: int) -> str:
 
 
 def _with_prefix(page: str, words: list[tuple[int, int]]) -> str:
-    """A fragment with the words before the quote, for a quote that occurs on the page more than once."""
+    """A fragment with the words before the quote, in its block or at the end of the one above: for a quote that occurs
+    on the page more than once."""
     start = words[0][0]
     end = max((stop for _, stop in words if stop - start <= 4 * _MAX_EXACT_LENGTH), default=words[0][1])
-    line = page.rfind("\n", 0, start) + 1
+    line = page.rfind("\n", 0, len(page[:start].rstrip())) + 1
     before = [match.start() for match in _WORD.finditer(page, max(line, start - 60), start)]
     for prefix in reversed(before[-5:]):
         if _is_first_match(page, prefix, end):

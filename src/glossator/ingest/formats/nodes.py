@@ -22,8 +22,10 @@ HIDDEN_CLASSES = frozenset(
     headerlink hash-link header-anchor anchor-link anchorjs-link linenos lineno toctree-wrapper
     breadcrumbs pagination-nav theme-doc-footer theme-doc-breadcrumbs theme-doc-toc-mobile
     tocCollapsible sr-only visually-hidden footnote-ref footnote-backref skip-link
+    link-target
     """.split()
 )
+"""The last is the address that Sphinx prints after every link in an EPUB: the link is still there."""
 _MATH_CLASSES = frozenset({"math", "katex", "katex-display", "MathJax", "arithmatex"})
 _MATH_TAGS = frozenset({"math", "mjx-container"})
 _HIDDEN_STYLE = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden", re.IGNORECASE)

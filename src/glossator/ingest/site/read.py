@@ -22,7 +22,8 @@ from glossator.ingest.references import MAX_LINK_CHARACTERS, relative_address
 from glossator.ingest.site.content import SitePage
 from glossator.ingest.site.crawl import Crawl, crawl_site, open_site
 from glossator.ingest.site.scope import SiteScope, same_page
-from glossator.ingest.versions import find_versions
+from glossator.ingest.site.versions import crawl_versions, listed_versions
+from glossator.ingest.versions import chosen_first, find_versions
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,11 +46,17 @@ def read_site(request: SiteRequest, cache: PageCache, progress: Progress = no_pr
         response, robots, scope = open_site(fetcher, request.url)
         crawl = Crawl(fetcher, cache, robots, scope, request.max_pages, request.pages, progress)
         crawl.requested |= {request.url, response.url}
-        first = crawl.accept(response.url, response)
-        reason = crawl_site(crawl, first[0]) if first else ""
+        listed = listed_versions(crawl, response)
+        if listed:
+            first, reason = crawl_versions(crawl, listed)
+        else:
+            first = crawl.accept(response.url, response)
+            reason = crawl_site(crawl, first[0]) if first else ""
     cache.evict_unused()
     base_url = scope.base_url if request.base_url is None else request.base_url and validate_base_url(request.base_url)
-    versions = find_versions([scope.route(page.url) for page in crawl.pages.values()], request.versions)
+    routes = [scope.route(page.url) for page in crawl.pages.values()]
+    found = tuple(v for v in listed if any(version_at(route, [v]) for route in routes))
+    versions = chosen_first(found, request.versions) if found else find_versions(routes, request.versions)
     documents = tuple(_documents(crawl, base_url, versions))
     if not documents:
         skipped = crawl.skipped[0] if crawl.skipped else None

@@ -240,6 +240,12 @@ class Generations:
             if last:
                 self._folder(last).mkdir(exist_ok=True)  # a number never means two generations
 
+    def drop_all(self) -> None:
+        """Delete everything that this index has in the data directory."""
+        with _write_errors(self.root):
+            (self.root / "CURRENT").unlink(missing_ok=True)
+            shutil.rmtree(self.root / "generations", ignore_errors=True)
+
     def close(self) -> None:
         """Nothing is open: each generation holds its own files."""
 

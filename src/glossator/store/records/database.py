@@ -161,6 +161,21 @@ class Database:
             self.url, threads=1, begin="BEGIN IMMEDIATE", timeout=timeout, foreign_keys=False, poolclass=NullPool
         )
 
+    async def drop_schema(self) -> None:
+        """Delete the schema with everything in it; nothing is done where there is none, as on SQLite."""
+        if self.is_sqlite or not self._schema:
+            return
+        engine = self._migration_engine()
+        try:
+            with _database_errors():
+                await engine.run(
+                    lambda connection: connection.execute(
+                        sa.schema.DropSchema(self._schema, cascade=True, if_exists=True)
+                    )
+                )
+        finally:
+            await engine.close()
+
     async def revision(self) -> str | None:
         """The revision of the tables; None where there are none."""
         with _database_errors():
