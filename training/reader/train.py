@@ -24,7 +24,7 @@ from reader.paths import DATA, MUTATIONS, OUTPUT, PUBLIC
 
 DEVELOPMENT = frozenset({"astronomy", "curl", "fastapi", "flask_howto", "vagov"})
 PLAIN_DEVELOPMENT = "operations"
-"""Whole books, and a file of short sources, that are never trained on: stages, weights and thresholds are chosen on them."""
+"""Whole books, and short sources, that are never trained on: stages, weights and thresholds are chosen on them."""
 NOT_FOR_SHIPPING = ("sick",)
 """Public sets whose licence does not allow shipping what was trained on them."""
 STAGES = "mutations:0.3,mixed:1,templates:1,mixed:1,written:1.2"

@@ -7,6 +7,8 @@ import math
 from functools import lru_cache
 from importlib import resources
 
+from glossator.core.thresholds import SHOWN
+
 _COUNTS = tuple(
     """
     spliced number unit number_absent number_swapped opposite opposite_loose exchange negation_added negation_dropped
@@ -35,16 +37,16 @@ _LIMITS = ((0.4, _CONTRADICTING), (0.7, _DOUBTFUL))
 Below `SUPPORTED` if the claim contradicts its source; below `SHOWN` if it may be true, but no sentence says it.
 """
 
-_VETOES = ("causes", "letters", "values", "number", "unit", "number_absent")
+_VETOES = ("causes", "letters", "values", "codes", "number", "unit", "number_absent")
 """Differences that limit the score to 0.4 even if the reader finds a claim supported."""
 
 _VETOES_IF_CLOSE = (
-    *("negation_added", "negation_dropped", "modality_changed", "quantifier_changed", "opposite", "exchange", "codes"),
+    *("negation_added", "negation_dropped", "modality_changed", "quantifier_changed", "opposite", "exchange"),
 )
 """Differences that limit it to 0.7 if the claim follows its source closely, and to 0.4 if it nearly repeats it: there,
 one word changes what it says."""
 
-_MIN_CLOSE, _MIN_NEAR = 0.75, 0.85
+_MIN_CLOSE_SHORT, _MIN_CLOSE, _MIN_NEAR = 0.5, 0.75, 0.85
 """Shares of a claim's words that are aligned with its source: what is close to it, and what nearly repeats it."""
 
 MIN_LONG_WORDS = 7
@@ -64,7 +66,7 @@ def score(features: dict[str, float]) -> float:
     logit = weights["bias"] + sum(weights.get(name, 0.0) * value for name, value in inputs.items())
     logit *= weights.get("scale", 1.0) if logit > 0 else 1.0
     value = round(1 / (1 + math.exp(-max(-MAX_LOGIT, min(MAX_LOGIT, logit)))), 4)
-    return min(value, limit(features))
+    return min(max(value, inputs.get("shown_by_words", 0.0)), limit(features))
 
 
 def is_short(features: dict[str, float]) -> bool:
@@ -75,8 +77,10 @@ def is_short(features: dict[str, float]) -> bool:
 def short_inputs(features: dict[str, float]) -> dict[str, float]:
     """The inputs of the model for short claims: what the words alone say, and the reader."""
     by_words = score({name: value for name, value in features.items() if name not in READING_FEATURES})
+    shown = by_words if by_words >= SHOWN else 0.0
     by_words = min(1 - MIN_SHARE, max(MIN_SHARE, by_words))
     return {
+        "shown_by_words": shown,
         "by_words": math.log(by_words / (1 - by_words)),
         "read_support": features["read_support"],
         "read_doubt": features["read_doubt"],
@@ -89,9 +93,11 @@ def limit(features: dict[str, float]) -> float:
 
 
 def _limits(features: dict[str, float]) -> tuple[tuple[float, tuple[str, ...]], ...]:
-    """The limits that apply to a claim: all of them without the reader."""
+    """The limits that apply to a claim: all of them without the reader, or if it is short and follows its source."""
     if "read_support" not in features:
         return _LIMITS
+    if is_short(features) and features["aligned"] >= _MIN_CLOSE_SHORT:
+        return (*_LIMITS, (0.7, ("absent",))) if features["aligned"] >= _MIN_CLOSE else _LIMITS
     close, near = features["aligned"] >= _MIN_CLOSE, features["aligned"] >= _MIN_NEAR
     return ((0.4, (*_VETOES, *(_VETOES_IF_CLOSE if near else ()))), (0.7, _VETOES_IF_CLOSE if close else ()))
 
