@@ -30,6 +30,10 @@ CHARACTERS = [
     f" [{'9' * 5000}]",
 ]
 PIECES = [*WORDS, *CHARACTERS]
+NOTEBOOK = """{"nbformat": 4, "metadata": {"kernelspec": {"language": "python"}}, "cells": [
+{"cell_type": "markdown", "id": "a", "source": ["# Tides\\n", "The Moon causes tides."]},
+{"cell_type": "code", "source": "1 + 1", "outputs": [{"output_type": "execute_result", "data": {"text/plain": "2"}},
+{"output_type": "stream", "name": "stdout", "text": ["two"]}]}]}"""
 
 
 def write_seeds(folder: Path, name: str) -> None:
@@ -38,9 +42,10 @@ def write_seeds(folder: Path, name: str) -> None:
         (folder / "whole").write_bytes(sample_epub() if name == "EPUB" else sample_pdf(folder))
         return
     for number, join in enumerate((" ", "", "\n\n")):
-        (folder / f"all{number}").write_text(join.join(PIECES), "utf-8")
-    for number, piece in enumerate(WORDS):
+        (folder / f"all{number}").write_text(join.join(WORDS), "utf-8")
+    for number, piece in enumerate(PIECES):
         (folder / f"piece{number}").write_text(f"{piece}\n", "utf-8")
+    (folder / "notebook").write_text(NOTEBOOK, "utf-8")
 
 
 def sample_epub() -> bytes:
