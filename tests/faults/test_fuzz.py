@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import os
-import zipfile
 from collections.abc import Callable
-from io import BytesIO
 from pathlib import Path
 
 import pytest
@@ -13,61 +11,15 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from counters import Counters
+from fuzz_inputs import PIECES, sample_epub, sample_pdf
 from fuzz_targets import TARGETS
-from tiny_pdf import paragraph, write_pdf
 
 pytestmark = pytest.mark.slow
 
 EXAMPLES = int(os.environ.get("GLOSSATOR_EXAMPLES", "30"))
-WORDS = """
-# ## ** __ ` ``` ~~~ $ $$ [ ] ( ) ! | --- === > - * + 1. \\ < > / & ; : :: .. _ ^ { } {{ }} % ' " = , . ? \t
-[1] [Source 1] [^1] [a](b) ![a](b) {#id} ::: :::note !!! import export {/* */} <!-- --> <div> </div> <p <b>
-<script> </script> <style> <svg> onload= javascript: &lt; &#0; &#x41; <table> <tr> <td> <pre> <code> <a href= <img src=
-.. note:: .. include:: :ref:` |x| `a`_ ===== ifdef::a[] endif::[] include::x[] |=== [source] ---- **** image::a[] {attr}
-{"cells": [ "cell_type": "markdown" "source": "outputs": null ]} true 1e999 \\frac{ \\begin{ } \\left( \\sqrt[
-data: event: id: .000000000. {"format": 1, "keys": [] "secret": eyJ alg none
-""".split()
-CHARACTERS = [
-    "\n",
-    "\n\n",
-    "\r",
-    "    ",
-    "\x00",
-    "\u202e",
-    "\u200b",
-    "\ufeff",
-    "\ud7ff",
-    "1" * 5000,
-    f" [{'9' * 5000}]",
-]
-PIECES = [*WORDS, *CHARACTERS]
 TEXTS = st.lists(st.sampled_from(PIECES) | st.text(max_size=6), max_size=60).map(" ".join) | st.lists(
     st.sampled_from(PIECES) | st.text(max_size=3), max_size=60
 ).map("".join)
-
-
-def sample_epub() -> bytes:
-    content = BytesIO()
-    with zipfile.ZipFile(content, "w") as archive:
-        archive.writestr("mimetype", "application/epub+zip")
-        archive.writestr(
-            "META-INF/container.xml",
-            '<container xmlns="urn:oasis:names:tc:opendocument:xmlns:container"><rootfiles><rootfile'
-            ' full-path="a.opf" media-type="application/oebps-package+xml"/></rootfiles></container>',
-        )
-        archive.writestr(
-            "a.opf",
-            '<package xmlns="http://www.idpf.org/2007/opf"><manifest><item id="a" href="a.xhtml"'
-            ' media-type="application/xhtml+xml"/></manifest><spine><itemref idref="a"/></spine></package>',
-        )
-        archive.writestr("a.xhtml", "<html><body><h1>Tides</h1><p>The Moon causes tides.</p></body></html>")
-    return content.getvalue()
-
-
-def sample_pdf(folder: Path) -> bytes:
-    return write_pdf(
-        folder / "sample.pdf", [paragraph(["Tides are caused by the Moon.", "The Sun helps."])]
-    ).read_bytes()
 
 
 def damaged(sample: bytes) -> st.SearchStrategy[bytes]:

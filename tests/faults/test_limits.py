@@ -1,4 +1,4 @@
-"""A server that runs out of descriptors, and one whose clock jumps."""
+"""A server that runs out of descriptors or memory, and one whose clock jumps."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ pytestmark = pytest.mark.slow
 CLIENTS = int(os.environ.get("GLOSSATOR_CLIENTS", "5"))
 ROUNDS = int(os.environ.get("GLOSSATOR_ROUNDS", "1"))
 EXHAUSTED_SECONDS = 2.0
+MEGABYTE = 2**20
 MAX_CLOCK_ERROR = 60.0
 JUMPS = (2 * 3600, -2 * 3600, 0)
 """Less than the time after which a conversation expires."""
@@ -45,6 +46,23 @@ def test_connections_are_refused_or_wait_while_there_are_no_descriptors(data: Pa
 
         for _ in range(ROUNDS):
             trial.during(server, exhaust_for_a_while, lambda: None, may_break=True)
+            trial.after(server)
+    trial.end(copied)
+
+
+@pytest.mark.parametrize("spare", [0, 16])
+def test_requests_are_answered_or_refused_while_there_is_no_memory(data: Path, tmp_path: Path, spare: int) -> None:
+    trial = Trial(f"memory limit ({spare} MB left)", CLIENTS)
+    copied = copy_data(data, tmp_path / "data")
+    with book_server(copied) as server:
+        trial.before(server)
+        usual = resource.prlimit(server.process.pid, resource.RLIMIT_AS)
+
+        def limit(size: int) -> None:
+            resource.prlimit(server.process.pid, resource.RLIMIT_AS, (size, usual[1]))
+
+        for _ in range(ROUNDS):
+            trial.during(server, lambda: limit(server.memory + spare * MEGABYTE), lambda: limit(usual[0]))
             trial.after(server)
     trial.end(copied)
 

@@ -21,6 +21,7 @@ from glossator.core.errors import EmbeddingModelUnavailable
 from glossator.core.inference.cores import available_cores
 from glossator.core.inference.sessions import InvalidModelFile, load_session, load_tokenizer, sha256
 from glossator.core.ports import Calibration, Progress
+from glossator.core.resilience.pool import started_pool
 from glossator.core.types import Chunk, Embedding, QueryEmbedding, Span, Vector
 from glossator.embed.calibration import built_in_calibration, measure_calibration
 from glossator.embed.model_config import MAX_TOKENS, ModelConfig, Pooling, read_model_config
@@ -145,6 +146,10 @@ class LocalEmbedder:
         return TokenCounter(self._tokenizer)
 
     @cached_property
+    def _pool(self) -> ThreadPoolExecutor:
+        return started_pool(self._threads, "embedder")
+
+    @cached_property
     def _batch_session(self) -> onnxruntime.InferenceSession:
         """One thread per run: several runs in parallel are faster than one run on all cores."""
         return open_session(self._folder, 1)
@@ -181,16 +186,15 @@ class LocalEmbedder:
         encodings = self._tokenizer.encode_batch([f"{prompt}{chunk.context}\n{chunk.text}" for chunk in chunks])
         results: list[Embedding | None] = [None] * len(chunks)
         done = 0
-        with ThreadPoolExecutor(self._threads) as pool:
-            batches = list(_batches([len(e.ids) for e in encodings]))
-            states = pool.map(
-                lambda batch: run_model(session, [encodings[i].ids for i in batch], config.max_tokens), batches
-            )
-            for batch, hidden in zip(batches, states, strict=True):
-                for row, index in enumerate(batch):
-                    results[index] = _pool_vectors(chunks[index], encodings[index], hidden[row], config)
-                done += len(batch)
-                progress("embed", done, len(chunks))
+        batches = list(_batches([len(e.ids) for e in encodings]))
+        states = self._pool.map(
+            lambda batch: run_model(session, [encodings[i].ids for i in batch], config.max_tokens), batches
+        )
+        for batch, hidden in zip(batches, states, strict=True):
+            for row, index in enumerate(batch):
+                results[index] = _pool_vectors(chunks[index], encodings[index], hidden[row], config)
+            done += len(batch)
+            progress("embed", done, len(chunks))
         return [result for result in results if result is not None]
 
     def embed_query(self, question: str, timeout_seconds: float | None = None) -> QueryEmbedding:

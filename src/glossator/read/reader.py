@@ -17,6 +17,7 @@ from glossator.core.errors import ReaderUnavailable
 from glossator.core.inference.cores import available_cores
 from glossator.core.inference.reading import MAX_STRETCH, Reading, ReadSource, SourceText
 from glossator.core.inference.sessions import InvalidModelFile, load_session, load_tokenizer, sha256
+from glossator.core.resilience.pool import started_pool
 from glossator.core.types import Span
 from glossator.read.cache import ReadCache
 
@@ -78,7 +79,7 @@ class OnnxReader:
 
     @cached_property
     def _pool(self) -> ThreadPoolExecutor:
-        return ThreadPoolExecutor(self._threads, thread_name_prefix="reader")
+        return started_pool(self._threads, "reader")
 
     @cached_property
     def _tokenizer(self) -> tokenizers.Tokenizer:

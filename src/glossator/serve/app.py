@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
@@ -21,6 +22,7 @@ from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
 from glossator import __version__, pipeline
 from glossator.core.question import Question
+from glossator.core.resilience.pool import started_pool
 from glossator.core.settings import Settings, load_settings
 from glossator.core.text.markup import MEDIA_PATH
 from glossator.core.types import Document
@@ -55,6 +57,8 @@ from glossator.serve.site.pages import HomePage, ask_page, book_page, missing_pa
 
 ANSWER_DOORS = (chat, agent, grounded, ask, query, completions)
 DOORS = tuple(door.DOOR for door in ANSWER_DOORS)
+THREADS = min(32, (os.cpu_count() or 1) + 4)
+"""As many as asyncio has by default."""
 _CORS_HEADERS = (
     "Authorization Content-Type Idempotency-Key Last-Event-ID X-API-Key MCP-Protocol-Version Mcp-Method Mcp-Name"
 )
@@ -208,6 +212,7 @@ def _routers(server: _Server, service: AnswerService, examples: ExampleQuestions
 def _lifespan(server: _Server, books: Books) -> Callable[[FastAPI], AbstractAsyncContextManager[None]]:
     @asynccontextmanager
     async def lifespan(_app: FastAPI) -> AsyncIterator[None]:
+        asyncio.get_running_loop().set_default_executor(started_pool(THREADS, "answers"))
         books.default.start()
         yield
         await books.close()

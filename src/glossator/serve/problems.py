@@ -120,6 +120,8 @@ def problem_from(error: Exception) -> Problem:
     """The problem that an exception is reported as."""
     if isinstance(error, RequestRejected):
         return Problem(error.status, error.code, str(error), retry_after=error.retry_after)
+    if isinstance(error, MemoryError):
+        return Problem(503, "SERVICE_UNAVAILABLE", _TRY_LATER, retry_after=5)
     if not isinstance(error, GlossatorError):
         return Problem(500, INTERNAL_ERROR, _INTERNAL_MESSAGE, details=type(error).__name__)
     problem_type = next(_PROBLEM_TYPES[cls] for cls in type(error).__mro__ if cls in _PROBLEM_TYPES)

@@ -43,7 +43,7 @@ _LINE_BREAK = re.compile(r"(?P<end>)(?:(?<=[.!?:;…。۔])[ \t]*\n|\n[ \t]*\n)\
 MAX_ENCODED_TOKENS = 3000
 """Per answer, in passages and claims; what exceeds it is judged by words alone, so that no text takes long."""
 
-_ITEM_MARKER = re.compile(r"(?:[>\s]|[-*+•|]|\d{1,3}[.)]|#{1,6})*")
+_ITEM_MARKER = re.compile(r"(?:[>\s]|[-*+•|#]|\d{1,3}[.)])*+")
 
 _MAX_MARGIN = 200
 """Characters around a quote that tell whether it covers its lines."""

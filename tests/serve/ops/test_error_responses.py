@@ -77,6 +77,13 @@ def test_every_error_has_a_status_and_a_code(kind: type[GlossatorError]) -> None
         assert problem.message
 
 
+def test_no_memory_is_no_bug_but_a_reason_to_try_later() -> None:
+    problem = problem_from(MemoryError(SECRET_ERROR))
+    assert (problem.status, problem.code) == (503, "SERVICE_UNAVAILABLE")
+    assert problem.retry_after
+    assert SECRET_ERROR not in problem.message
+
+
 def test_every_error_class_is_in_the_documented_tree() -> None:
     drawn = re.findall(r"^[│├└─ ]*(\w+)", errors.__doc__ or "", re.MULTILINE)
     assert {kind.__name__ for kind in ERROR_CLASSES} <= set(drawn)

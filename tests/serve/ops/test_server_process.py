@@ -137,6 +137,7 @@ def test_every_log_line_is_json_and_names_its_request(private_data: Path) -> Non
     for secret in (SECRET_WORD, key, key.split("_")[2], str(private_data), "secret-place", "Traceback"):
         assert secret not in log
     assert {line["caller"] for line in mine} - {"open"} == {key.split("_")[1]}
+    assert not any("127.0.0.1" in json.dumps(line) for line in mine)
 
 
 def test_bad_requests_are_logged_on_one_line_without_traceback(data: Path) -> None:

@@ -6,6 +6,7 @@ import asyncio
 import json
 import os
 import re
+import resource
 import socket
 import struct
 import subprocess
@@ -46,6 +47,12 @@ class ServerProcess:
     @property
     def threads(self) -> int:
         return sum(1 for _ in Path(f"/proc/{self.process.pid}/task").iterdir())
+
+    @property
+    def memory(self) -> int:
+        """Its address space in bytes."""
+        pages = Path(f"/proc/{self.process.pid}/statm").read_text().split()[0]
+        return int(pages) * resource.getpagesize()
 
     @property
     def errors(self) -> list[str]:

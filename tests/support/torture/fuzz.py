@@ -1,38 +1,44 @@
 """Runs every target under atheris, each in a process of its own, and counts.
 
-Usage: python fuzz.py RUNS; the name of a target as a second argument runs it here.
+Usage: python fuzz.py RUNS; names of targets as further arguments choose among them.
 """
 
 from __future__ import annotations
 
 import subprocess
 import sys
+import tempfile
+from pathlib import Path
 
-RUNS_OF_FILES = 20
-"""A target that writes a file is so much slower than one of text."""
-FILE_TARGETS = ("Markdown", "MDX", "HTML", "reStructuredText", "AsciiDoc", "notebook", "EPUB", "PDF", "key file")
+from counters import Counters
+from fuzz_inputs import write_seeds
+
+FUZZ = "import fuzz, sys; fuzz.fuzz(sys.argv[1], int(sys.argv[2]), sys.argv[3])"
+MAX_BYTES = 4000
 
 
-def fuzz(name: str, runs: int) -> None:
-    """Fuzz one target with coverage feedback; does not return."""
+def fuzz(name: str, runs: int, corpus: str) -> None:
+    """Fuzz one target with coverage feedback, from the files of a folder; does not return."""
     import atheris
 
     with atheris.instrument_imports(include=["glossator"]):
         from fuzz_targets import TARGETS
-    atheris.Setup(["fuzz", f"-runs={runs}", "-max_len=2000", "-timeout=60", "-verbosity=0"], TARGETS[name])
+    limits = [f"-runs={runs}", f"-max_len={MAX_BYTES}", "-len_control=0", "-timeout=60", "-verbosity=0"]
+    atheris.Setup(["fuzz", *limits, corpus], TARGETS[name])
     atheris.Fuzz()
 
 
-def main(runs: int) -> None:
-    from counters import Counters
+def main(runs: int, *chosen: str) -> None:
     from fuzz_targets import TARGETS
 
     counters = Counters("any input (atheris)")
-    for name in TARGETS:
-        number = runs // RUNS_OF_FILES if name in FILE_TARGETS else runs
-        done = subprocess.run([sys.executable, __file__, str(number), name], capture_output=True, check=False)
-        counters.tried += number
-        counters.checked += number
+    for name in chosen or TARGETS:
+        with tempfile.TemporaryDirectory() as corpus:
+            write_seeds(Path(corpus), name)
+            command = [sys.executable, "-c", FUZZ, name, str(runs), corpus]
+            done = subprocess.run(command, capture_output=True, check=False, cwd=Path(__file__).parent)
+        counters.tried += runs
+        counters.checked += runs
         if done.returncode:
             counters.wrong += 1
             sys.stderr.write(f"{name}: {done.stderr.decode(errors='replace')[-3000:]}\n")
@@ -40,7 +46,4 @@ def main(runs: int) -> None:
 
 
 if __name__ == "__main__":
-    if len(sys.argv) > 2:
-        fuzz(sys.argv[2], int(sys.argv[1]))
-    else:
-        main(int(sys.argv[1]))
+    main(int(sys.argv[1]), *sys.argv[2:])

@@ -23,6 +23,7 @@ SETTINGS: dict[str, Any] = {
     "cache_answers": 0,
     "answer_seconds": 5,
     "request_seconds": REQUEST_SECONDS,
+    "rate_per_minute": 1_000_000,
     "threads": 1,
 }
 

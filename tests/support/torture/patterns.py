@@ -2,39 +2,57 @@
 
 from __future__ import annotations
 
+import ast
 import importlib
 import inspect
 import pkgutil
 import re
 import time
 from collections.abc import Iterator
-from itertools import product
-from re import _parser as parser  # type: ignore[attr-defined]
+from dataclasses import dataclass
+from types import ModuleType
 from typing import Any
 
 import glossator
+from pattern_texts import attacks
 
-COMMON = [" ", "\n", "a", "1", "<", "a "]
-MAX_LETTERS = 3
 LENGTH = 1000
+SHORT = (*range(20, 100, 8), 200)
+"""Lengths that no pattern needs a noticeable time for, unless it takes exponential time."""
 NOTICEABLE_SECONDS = 0.02
 MAX_SECONDS = 1.0
+ONLY_HERE = ("match", "fullmatch")
+"""Methods that try one place of a text; the others search."""
+FUNCTIONS = ("compile", "search", "sub", "subn", "split", "findall", "finditer", *ONLY_HERE)
 
 
-def patterns() -> dict[str, re.Pattern[str]]:
-    """The patterns that modules hold, by module and name."""
-    found: dict[str, re.Pattern[str]] = {}
-    seen: set[tuple[str, int]] = set()
+@dataclass(frozen=True)
+class Found:
+    """A pattern of the package, and whether it is only tried at one place of a text."""
+
+    name: str
+    pattern: re.Pattern[str]
+    anchored: bool
+
+
+def patterns() -> list[Found]:
+    """The patterns that modules hold, and those that their functions write where they use them."""
+    found: dict[tuple[str, int], Found] = {}
     for info in pkgutil.walk_packages(glossator.__path__, "glossator."):
-        if ".migrations" in info.name:
-            continue
-        module = importlib.import_module(info.name)
-        for name, value in vars(module).items():
-            for pattern in _in(value, 2):
-                if isinstance(pattern.pattern, str) and (pattern.pattern, pattern.flags) not in seen:
-                    seen.add((pattern.pattern, pattern.flags))
-                    found[f"{info.name}:{name}:{len(found)}"] = pattern
-    return found
+        if ".migrations" not in info.name:
+            module = importlib.import_module(info.name)
+            for each in [*_held(module), *_inline(module)]:
+                if isinstance(each.pattern.pattern, str):
+                    found.setdefault((each.pattern.pattern, each.pattern.flags), each)
+    return list(found.values())
+
+
+def _held(module: ModuleType) -> Iterator[Found]:
+    source = inspect.getsource(module)
+    for name, value in vars(module).items():
+        for pattern in _in(value, 2):
+            used = set(re.findall(rf"\b{name}\.(\w+)\(", source))
+            yield Found(f"{module.__name__}:{name}", pattern, bool(used) and used <= set(ONLY_HERE))
 
 
 def _in(value: Any, depth: int) -> Iterator[re.Pattern[str]]:
@@ -48,53 +66,41 @@ def _in(value: Any, depth: int) -> Iterator[re.Pattern[str]]:
             yield from _in(each, depth - 1)
 
 
-def units(pattern: re.Pattern[str]) -> list[str]:
-    """Short texts to repeat: characters that the pattern names, alone and in pairs, and common ones."""
-    letters = list(dict.fromkeys(_literals(parser.parse(pattern.pattern, pattern.flags & ~re.UNICODE))))[:MAX_LETTERS]
-    pairs = ["".join(pair) for pair in product(letters, repeat=2)]
-    return list(dict.fromkeys([*COMMON, *letters, *pairs]))
+def _inline(module: ModuleType) -> Iterator[Found]:
+    """The patterns of calls such as `re.search(r"…", text)`."""
+    for node in ast.walk(ast.parse(inspect.getsource(module))):
+        match node:
+            case ast.Call(ast.Attribute(ast.Name("re"), function), [text, *rest], keywords) if function in FUNCTIONS:
+                flags = sum(_flags(each) for each in [*rest, *(keyword.value for keyword in keywords)])
+                pattern = re.compile(_text(text, vars(module)), flags)
+                yield Found(f"{module.__name__}:{node.lineno}", pattern, function in ONLY_HERE)
 
 
-def _literals(parsed: Any) -> Iterator[str]:
-    for code, argument in parsed:
-        name = str(code)
-        if name in ("LITERAL", "NOT_LITERAL"):
-            yield chr(argument)
-        elif name == "RANGE":
-            yield chr(argument[0])
-        else:
-            yield from _nested(argument)
+def _flags(node: ast.expr) -> int:
+    names = re.findall(r"\bre\.([A-Z]+)\b", ast.unparse(node))
+    return sum(int(getattr(re, name)) for name in names)
 
 
-def _nested(argument: Any) -> Iterator[str]:
-    if isinstance(argument, parser.SubPattern):
-        yield from _literals(argument)
-    elif isinstance(argument, list | tuple):
-        for each in argument:
-            if isinstance(each, tuple) and len(each) == 2 and hasattr(each[0], "name"):
-                yield from _literals([each])
-            else:
-                yield from _nested(each)
+def _text(node: ast.expr, names: dict[str, Any]) -> str:
+    """A string as written; what only its function knows is an `x` in it."""
+    if isinstance(node, ast.JoinedStr):
+        return "".join(_text(each, names) for each in node.values)
+    if isinstance(node, ast.FormattedValue):
+        return _text(node.value, names)
+    value = node.value if isinstance(node, ast.Constant) else names.get(ast.unparse(node), "x")
+    return value if isinstance(value, str) else "x"
 
 
-def is_anchored(name: str) -> bool:
-    """Whether the package only matches a pattern of this name at one place, and never searches for it."""
-    module, variable, _ = name.split(":")
-    source = inspect.getsource(importlib.import_module(module))
-    found = set(re.findall(rf"\b{variable}\.(\w+)\(", source))
-    return bool(found) and found <= {"match", "fullmatch"}
-
-
-def seconds(pattern: re.Pattern[str], text: str, *, anchored: bool) -> float:
+def seconds(found: Found, text: str) -> float:
     """The processor time that matching takes, or a search for every match; the fastest of two."""
 
     def once() -> float:
         began = time.process_time()
-        if anchored:
-            pattern.match(text)
-            pattern.fullmatch(text)
+        if found.anchored:
+            found.pattern.match(text)
+            found.pattern.fullmatch(text)
         else:
-            for _ in pattern.finditer(text):
+            for _ in found.pattern.finditer(text):
                 pass
         return time.process_time() - began
 
@@ -102,11 +108,17 @@ def seconds(pattern: re.Pattern[str], text: str, *, anchored: bool) -> float:
     return first if first < NOTICEABLE_SECONDS else min(first, once())
 
 
-def growth(pattern: re.Pattern[str], unit: str, *, anchored: bool) -> tuple[float, float]:
-    """The times for a text of this unit, and for one of twice the length; short ones first, lest it never ends."""
-    times = []
-    for size in (20, LENGTH, 2 * LENGTH):
-        times.append(seconds(pattern, unit * (size // len(unit)) + "\0", anchored=anchored))
-        if times[-1] > MAX_SECONDS or (size == LENGTH and times[-1] < NOTICEABLE_SECONDS):
-            break
-    return times[-2] if len(times) == 3 else 0.0, times[-1]
+def slow_text(found: Found, max_growth: float) -> str | None:
+    """The text that makes a pattern slow, if one does; short ones first, lest it never ends."""
+    for prefix, unit in attacks(found.pattern):
+        for length in SHORT:
+            if seconds(found, text := prefix + unit * (length // len(unit)) + "\0") > NOTICEABLE_SECONDS:
+                return text
+        before = seconds(found, text := prefix + unit * (LENGTH // len(unit)) + "\0")
+        if before > MAX_SECONDS:
+            return text
+        if before > NOTICEABLE_SECONDS:
+            after = seconds(found, text := prefix + unit * (2 * LENGTH // len(unit)) + "\0")
+            if after > max_growth * before or after > MAX_SECONDS:
+                return text
+    return None

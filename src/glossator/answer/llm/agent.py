@@ -25,6 +25,7 @@ from glossator.answer.llm.chain import ChainedModel, ModelChain
 from glossator.core.answers import UnsupportedClaim
 from glossator.core.errors import GlossatorError, LanguageModelUnavailable, QuestionError
 from glossator.core.question import DraftRequest
+from glossator.core.text.characters import strip_tags
 from glossator.core.types import Passage
 from glossator.core.validation import validate_text
 
@@ -101,7 +102,8 @@ def _results_json(numbered: Sequence[tuple[int, Passage]]) -> str:
         for number, passage in numbered
     ]
     message = f"Found {len(results)} relevant passages" if results else "No relevant passages found"
-    return json.dumps({"results": results, "total_results": len(results), "message": message}, ensure_ascii=False)
+    found = {"results": results, "total_results": len(results), "message": message}
+    return strip_tags(json.dumps(found, ensure_ascii=False))
 
 
 async def _search(context: ToolContext[SourceList], arguments: str) -> str:
@@ -223,7 +225,7 @@ def _failure(claim: UnsupportedClaim) -> dict[str, Any]:
 
 
 def _user_message(text: str) -> dict[str, str]:
-    return {"role": "user", "content": text}
+    return {"role": "user", "content": strip_tags(text)}
 
 
 def _messages(request: DraftRequest, sources: SourceList) -> list[dict[str, str]]:

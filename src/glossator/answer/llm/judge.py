@@ -15,6 +15,7 @@ from glossator.answer.llm.client import make_client
 from glossator.answer.llm.providers import Provider
 from glossator.core.answers import ClaimInDoubt, Status
 from glossator.core.resilience.breaker import CircuitBreaker
+from glossator.core.text.characters import strip_tags
 
 SECONDS = 8.0
 """For the whole request, if the answer is not due earlier; after that, the claims stay in doubt."""
@@ -57,7 +58,7 @@ class LanguageModelJudge:
                 model=self._provider.model,
                 messages=[
                     {"role": "system", "content": self._prompt},
-                    {"role": "user", "content": json.dumps(items, ensure_ascii=False)},
+                    {"role": "user", "content": strip_tags(json.dumps(items, ensure_ascii=False))},
                 ],
             )
         return parse_opinions(completion.choices[0].message.content or "")

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from _thread import start_new_thread
 from collections.abc import Callable
 from concurrent.futures import Future
-from threading import Thread
 from typing import TypeVar
 
 T = TypeVar("T")
@@ -18,7 +18,8 @@ def call_within(seconds: float, call: Callable[[], T]) -> T:
 def start(call: Callable[[], T]) -> Future[T]:
     """A call in a thread of its own.
 
-    The threads of a pool are few, and the end of the process waits for them; this one does neither harm.
+    The threads of a pool are few, and the end of the process waits for them; this one does neither harm. Nor is it
+    waited for here, as `Thread.start` does, forever if the thread finds no memory to start with.
     """
     result: Future[T] = Future()
 
@@ -28,5 +29,8 @@ def start(call: Callable[[], T]) -> Future[T]:
         except BaseException as error:
             result.set_exception(error)
 
-    Thread(target=run, daemon=True).start()
+    try:
+        start_new_thread(run, ())
+    except RuntimeError as error:
+        raise MemoryError("No thread can be started.") from error
     return result

@@ -6,7 +6,10 @@ import json
 import re
 from typing import Any
 
-INVISIBLE = "\u00ad\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff\U000e0000-\U000e007f"
+TAGS = "\U000e0000-\U000e007f"
+"""Letters that no reader sees, and that language models read."""
+
+INVISIBLE = f"\u00ad\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff{TAGS}"
 """Soft hyphens, zero-width characters, bidirectional controls and tags."""
 
 LINE_BREAK_HINTS = "\u00ad\u200b\u2060\ufeff"
@@ -27,6 +30,7 @@ ARABIC_DIACRITICS = "\u0640\u064b-\u065f\u0670"
 CONTROL = "\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029"
 """Characters that command a terminal or end a line, except the tab and the line feed."""
 
+_TAGS = re.compile(f"[{TAGS}]")
 _INVISIBLE = re.compile(f"[{INVISIBLE}]")
 _HIDDEN = re.compile(f"[{INVISIBLE}{VARIATION_SELECTORS}]")
 _CONTROL = re.compile(f"[{CONTROL}]")
@@ -37,6 +41,11 @@ _SPELLING_JOINER = re.compile(rf"(?<=[^\W\d_])[{JOINERS}](?=[^\W\d_])")
 def strip_invisible(text: str) -> str:
     """The text without invisible characters."""
     return _INVISIBLE.sub("", text)
+
+
+def strip_tags(text: str) -> str:
+    """The text without tags: what is hidden from readers is hidden from language models too."""
+    return _TAGS.sub("", text)
 
 
 def sanitize(text: str) -> str:

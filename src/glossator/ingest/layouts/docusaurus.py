@@ -154,7 +154,7 @@ def _option(config: str, name: str, default: str) -> str:
 
 def _title(config: str) -> str:
     """The site's title: the first one in the config, before those of the navigation bar and the footer."""
-    found = re.search(r"""\btitle:\s*(['"`])((?:\\.|(?!\1).)+)\1""", config)
+    found = re.search(r"""\btitle:\s*(['"`])((?:\\.|(?!\1)[^\\\n])+)\1""", config)
     return re.sub(r"\\(.)", r"\1", found[2]) if found else ""
 
 

@@ -7,7 +7,6 @@ import sqlite3
 import threading
 import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from functools import partial
@@ -21,6 +20,7 @@ from sqlalchemy.pool import NullPool
 
 from glossator.core.errors import DatabaseUnavailable, RecordsError, SettingsError
 from glossator.core.files import close_to_others, make_private_file, make_private_folder
+from glossator.core.resilience.pool import started_pool
 from glossator.core.resilience.retry import Backoff
 
 if TYPE_CHECKING:
@@ -242,7 +242,7 @@ class _SqliteEngine:
         pool = pool or {"pool_size": threads, "max_overflow": 0}
         self._path = url.database or ""
         self._is_private = False
-        self._threads = ThreadPoolExecutor(threads, "records")
+        self._threads = started_pool(threads, "records")
         self._engine = sa.create_engine(url, connect_args={"timeout": timeout, "check_same_thread": False}, **pool)
         prepare = partial(_prepare_sqlite, timeout=timeout, foreign_keys=foreign_keys)
         sa.event.listen(self._engine, "connect", lambda connection, _: prepare(connection))

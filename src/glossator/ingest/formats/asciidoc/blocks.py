@@ -29,6 +29,9 @@ LIST_ITEM = re.compile(
     r"[ \t]*(?P<marker>\*{1,6}|-|\.{1,6}|\d{1,4}\.|[a-zA-Z]\.|&lt;\d+&gt;|<[\d.]{1,3}>)[ \t]+(?P<text>\S.*)"
 )
 TERM = re.compile(r"[ \t]*(?P<text>\S.*?)(?P<marker>:{2,4}|;;)(?:[ \t]+(?P<rest>\S.*))?")
+_CALLOUTS = re.compile(
+    r"(?<![ \t])[ \t]*+(?:(?:(?://|#|--|;;)[ \t]*+)?(?:<[\d.]{1,5}>[ \t]*+){1,20}|<!--[\d.]{1,5}-->)$"
+)
 _VERBATIM = frozenset({"source", "listing", "literal", "verse"})
 
 
@@ -179,8 +182,7 @@ class BlockReader:
         return f"<p>{self.inline.html(', '.join(named))}</p>" if style.name in ("quote", "verse") and named else ""
 
     def _code(self, body: list[str], style: Style, language: str) -> None:
-        replaced = re.compile(r"[ \t]*(?://|#|--|;;)?[ \t]*(?:<[\d.]+>[ \t]*)+$|[ \t]*<!--[\d.]+-->$")
-        code = "\n".join(replaced.sub("", line) for line in body)
+        code = "\n".join(_CALLOUTS.sub("", line) for line in body)
         if "attributes" in style.attributes or "subs=" in style.attributes:
             from glossator.ingest.formats.asciidoc.preprocess import replace_attributes
 

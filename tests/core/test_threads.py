@@ -1,0 +1,33 @@
+"""Threads without memory: nothing waits for one that cannot start."""
+
+from __future__ import annotations
+
+from threading import active_count
+
+import pytest
+
+from glossator.core.resilience import deadline
+from glossator.core.resilience.pool import started_pool
+
+
+def test_all_threads_of_a_pool_run_before_it_is_used() -> None:
+    before = active_count()
+    with started_pool(5) as pool:
+        assert active_count() == before + 5
+        assert list(pool.map(str, range(20))) == [str(number) for number in range(20)]
+        assert active_count() == before + 5
+
+
+def test_a_call_is_reported_if_no_thread_can_be_started(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> None:
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(deadline, "start_new_thread", refuse)
+    with pytest.raises(MemoryError):
+        deadline.call_within(1.0, lambda: 1)
+
+
+def test_a_thread_that_never_runs_is_waited_for_until_the_deadline_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(deadline, "start_new_thread", lambda *_: 1)
+    with pytest.raises(TimeoutError):
+        deadline.call_within(0.01, lambda: 1)
