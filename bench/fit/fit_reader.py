@@ -24,7 +24,7 @@ from glossator.core.thresholds import SHOWN
 from glossator.embed.colbert import ColbertEncoder
 from glossator.read.reader import OnnxReader
 from glossator.verification.judge import Verifier
-from glossator.verification.model import SHORT_INPUTS, derive_inputs, is_short, limit, short_inputs
+from glossator.verification.model import SHORT_INPUTS, derive_inputs, is_short, limit, short_inputs, words_decide
 from lib import claims as sets
 from lib import written
 from lib.common import ROOT, logistic
@@ -136,7 +136,7 @@ def fit_short(verifier: Verifier) -> None:
         inputs += [[short_inputs(window)[name] for name in SHORT_INPUTS] for _, window in pairs]
         truth += [supported for supported, _ in pairs]
         weights += [each.weight * share[supported] for supported, _ in pairs]
-        vetoed += [limit(window) < SHOWN for _, window in pairs]
+        vetoed += [words_decide(window) or limit(window) < SHOWN for _, window in pairs]
     bias, slopes = logistic(np.array(inputs), np.array(truth, float), np.array(weights), SHORT_RIDGE)
     logits = np.where(vetoed, -9.0, bias + np.array(inputs) @ slopes)
     false = ~np.array(truth)

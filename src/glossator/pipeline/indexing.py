@@ -117,7 +117,7 @@ def ingest_lock(engine: Engine) -> Iterator[None]:
 
 
 def _with_times(report: IngestReport, started: float, times: StageTimes) -> IngestReport:
-    stages = {f.name: round(times.get(f.name, 0.0), 3) for f in fields(StageSeconds)}
+    stages = {f.name: round(times.get(f.name, 0.0), 6) for f in fields(StageSeconds)}
     return replace(report, seconds=round(time.monotonic() - started, 3), stages=StageSeconds(**stages))
 
 

@@ -60,13 +60,8 @@ _MAX_SYNONYM_DISTANCE = 0.3
 def score(features: dict[str, float]) -> float:
     """A score between 0 and 1; see `core.thresholds` for what counts as supported."""
     if is_short(features) and "read_support" in features:
-        inputs, weights = short_inputs(features), load_weights()["short"]
-    else:
-        inputs, weights = derive_inputs(features), load_weights()[_model_for(features)]
-    logit = weights["bias"] + sum(weights.get(name, 0.0) * value for name, value in inputs.items())
-    logit *= weights.get("scale", 1.0) if logit > 0 else 1.0
-    value = round(1 / (1 + math.exp(-max(-MAX_LOGIT, min(MAX_LOGIT, logit)))), 4)
-    return min(max(value, inputs.get("shown_by_words", 0.0)), limit(features))
+        return _score_short(features)
+    return min(_logistic(derive_inputs(features), load_weights()[_model_for(features)]), limit(features))
 
 
 def is_short(features: dict[str, float]) -> bool:
@@ -74,17 +69,43 @@ def is_short(features: dict[str, float]) -> bool:
     return features["words"] < MIN_LONG_WORDS
 
 
+def _score_short(features: dict[str, float]) -> float:
+    """The words decide if they are sure, or find a difference; otherwise they and the reader do."""
+    by_words = _score_by_words(features)
+    if by_words >= SHOWN or words_decide(features):
+        return by_words
+    return min(_logistic(short_inputs(features), load_weights()["short"]), limit(features))
+
+
+def words_decide(features: dict[str, float]) -> bool:
+    """Whether a short claim follows its source, but for a difference: one word changes what it says.
+
+    Or if none of its words is in the source.
+    """
+    differs = any(features[name] for _, names in _LIMITS for name in names)
+    replaced = features["absent"] and features["aligned"] >= _MIN_CLOSE
+    follows = features["aligned"] >= _MIN_CLOSE_SHORT
+    return not features["coverage_anywhere"] or bool(follows and (differs or replaced))
+
+
 def short_inputs(features: dict[str, float]) -> dict[str, float]:
     """The inputs of the model for short claims: what the words alone say, and the reader."""
-    by_words = score({name: value for name, value in features.items() if name not in READING_FEATURES})
-    shown = by_words if by_words >= SHOWN else 0.0
-    by_words = min(1 - MIN_SHARE, max(MIN_SHARE, by_words))
+    by_words = min(1 - MIN_SHARE, max(MIN_SHARE, _score_by_words(features)))
     return {
-        "shown_by_words": shown,
         "by_words": math.log(by_words / (1 - by_words)),
         "read_support": features["read_support"],
         "read_doubt": features["read_doubt"],
     }
+
+
+def _score_by_words(features: dict[str, float]) -> float:
+    return score({name: value for name, value in features.items() if name not in READING_FEATURES})
+
+
+def _logistic(inputs: dict[str, float], weights: dict[str, float]) -> float:
+    logit = weights["bias"] + sum(weights.get(name, 0.0) * value for name, value in inputs.items())
+    logit *= weights.get("scale", 1.0) if logit > 0 else 1.0
+    return round(1 / (1 + math.exp(-max(-MAX_LOGIT, min(MAX_LOGIT, logit)))), 4)
 
 
 def limit(features: dict[str, float]) -> float:
@@ -93,11 +114,9 @@ def limit(features: dict[str, float]) -> float:
 
 
 def _limits(features: dict[str, float]) -> tuple[tuple[float, tuple[str, ...]], ...]:
-    """The limits that apply to a claim: all of them without the reader, or if it is short and follows its source."""
+    """The limits that apply to a claim: all of them without the reader."""
     if "read_support" not in features:
         return _LIMITS
-    if is_short(features) and features["aligned"] >= _MIN_CLOSE_SHORT:
-        return (*_LIMITS, (0.7, ("absent",))) if features["aligned"] >= _MIN_CLOSE else _LIMITS
     close, near = features["aligned"] >= _MIN_CLOSE, features["aligned"] >= _MIN_NEAR
     return ((0.4, (*_VETOES, *(_VETOES_IF_CLOSE if near else ()))), (0.7, _VETOES_IF_CLOSE if close else ()))
 
