@@ -106,7 +106,7 @@ class Run:
         self.plan = list(self.corpus.plan())
         self.model = Reader(options.layers)
         self._start()
-        self.model.words.requires_grad_(False)
+        self._freeze()
         trained = [p for p in self.model.parameters() if p.requires_grad]
         decayed = [p for p in trained if p.ndim > 1]
         others = [p for p in trained if p.ndim <= 1]
@@ -128,6 +128,16 @@ class Run:
         layers = 1 + max(int(name.split(".")[2]) for name in weights if name.startswith("encoder.layer."))
         taken = [round((n + 1) * layers / self.options.layers) - 1 for n in range(self.options.layers)]
         self.model.start_from(weights, taken)
+
+    def _freeze(self) -> None:
+        """Word embeddings are never trained; freezing the lowest layers too saves time."""
+        model, count = self.model, self.options.frozen
+        below = (model.positions, model.types, model.norm, *model.layers[:count]) if count else ()
+        for part in (model.words, *below):
+            part.requires_grad_(False)
+        for part in model.modules():
+            if isinstance(part, torch.nn.Dropout):
+                part.p = self.options.dropout
 
     def _resume(self) -> None:
         checkpoint = self.folder / "checkpoint.pt"
@@ -206,6 +216,8 @@ def options() -> argparse.Namespace:
     parser.add_argument("--stages", default=STAGES, help="stage:passes, in order")
     parser.add_argument("--start", default="", help="averaged weights of an earlier run to start from")
     parser.add_argument("--layers", type=int, default=12)
+    parser.add_argument("--frozen", type=int, default=0, help="lowest layers that are not trained")
+    parser.add_argument("--dropout", type=float, default=0.1)
     parser.add_argument("--rate", type=float, default=1.2e-4)
     parser.add_argument("--last-rate", type=float, default=0.05, help="share of the rate that is left at the end")
     parser.add_argument("--tokens", type=int, default=2200, help="a batch")
