@@ -37,7 +37,10 @@ SHORT_FALSE_SHOWN = 0.013
 """The same for short claims: of the plain pairs, it is then 2 %."""
 SHORT_RIDGE = 2.0
 POSITIVE = frozenset(
-    "coverage coverage_anywhere aligned full read_support read_certain read_support_close read_support_near".split()
+    """
+    coverage coverage_anywhere aligned full read_support read_certain read_support_close read_support_near
+    window_support converse_support
+    """.split()
 )
 EITHER = frozenset("close near few few_full".split())
 Features = dict[str, float]

@@ -9,16 +9,21 @@ from functools import cached_property, lru_cache
 
 from glossator.core.answers import Evidence, Status, Verdict
 from glossator.core.errors import ReaderUnavailable
-from glossator.core.inference.reading import Reading
 from glossator.core.ports import Reader, TokenEncoder
 from glossator.core.text.sentences import split_sentences
 from glossator.core.thresholds import QUOTED, SHOWN, SUPPORTED
 from glossator.core.types import Passage, Span, TokenVectors
 from glossator.verification.budget import DEFAULT_BUDGET, Allowance, Budget, comparison_cost, encoding_cost
 from glossator.verification.compare.comparison import Comparison, compare
-from glossator.verification.compare.reading import ReadPassages, count_tokens, reading_features
+from glossator.verification.compare.reading import ClaimReadings, ReadPassages, count_tokens, reading_features
 from glossator.verification.compare.vector_similarity import vector_features
-from glossator.verification.compare.windows import MAX_WINDOWS, TokenizedPassage, best_windows, tokenize_passages
+from glossator.verification.compare.windows import (
+    MAX_WINDOWS,
+    TokenizedPassage,
+    Window,
+    best_windows,
+    tokenize_passages,
+)
 from glossator.verification.headings import title_words
 from glossator.verification.lead_ins import strip_lead_in
 from glossator.verification.model import has_veto, is_short, score
@@ -107,8 +112,8 @@ class PreparedPassages:
         offsets = tuple(i for i, character in enumerate(self.texts[number - 1]) if not character.isspace())
         return "".join(self.texts[number - 1][offset] for offset in offsets), offsets
 
-    def reading(self, claim: str, number: int, sentence: int) -> Reading | None:
-        """What the reader says of a claim against the part of a passage that has this sentence.
+    def reading(self, claim: str, number: int, window: Window) -> ClaimReadings | None:
+        """What the reader says of a claim and a window of a passage.
 
         None without a reader, in a language that it does not know, or if its budget is used up.
         """
@@ -117,7 +122,7 @@ class PreparedPassages:
         passage = self.passages[number - 1]
         headings = passage.heading_path if passage else ()
         try:
-            return self._read.judge(claim, number, headings, self.tokenized[number - 1], sentence)
+            return self._read.judge(claim, number, headings, self.tokenized[number - 1], window)
         except ReaderUnavailable as error:
             _log.warning("claims are compared by words: %s", error)
             self._read = None
@@ -250,7 +255,7 @@ class Verifier:
         window = found.window
         if found.is_identical:
             return {}
-        reading = prepared.reading(claim.text, numbers[window.passage], window.seed)
+        reading = prepared.reading(claim.text, numbers[window.passage], window)
         return reading_features(reading, claim) if reading else {}
 
     def _vector_features(

@@ -27,7 +27,10 @@ VECTOR_FEATURES = tuple(
     """.split()
 )
 _STATEMENTS = ("polarity", "roles", "causes", "letters", "relation")
-READING_FEATURES = ("read_support", "read_contradiction", "read_doubt", "read_doubts")
+READING_FEATURES = (
+    *("read_support", "read_contradiction", "read_doubt", "read_doubts"),
+    *("window_support", "window_doubt", "converse_support", "converse_doubt"),
+)
 SHORT_INPUTS = ("by_words", "read_support", "read_doubt")
 _CONTRADICTING = ("polarity", "roles", "causes", "letters", "values", "number", "unit", "number_absent")
 _DOUBTFUL = ("spliced", "relation", "codes", *_HARD_DIFFERENCES)

@@ -1,14 +1,21 @@
-"""What the reader model says of a claim, as features: whether the source supports it, and which words it does not."""
+"""What the reader model says of a claim, as features: whether the source supports it, and which words it does not.
+
+A claim is read three times: against the part of the passage around its window, against the window alone, and the other
+way round, the best sentence of the window against the claim. A true paraphrase passes all three; what a claim adds
+shows in the first two, what it leaves out in the third.
+"""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from glossator.core.inference.reading import Reading, ReadSource, SourceText, split_source, stretches
 from glossator.core.ports import Reader
+from glossator.core.types import Span
 from glossator.verification.budget import Allowance, judgement_cost, reading_cost
-from glossator.verification.compare.windows import TokenizedPassage
+from glossator.verification.compare.windows import TokenizedPassage, Window
 from glossator.verification.reading.tokenizer import TokenizedText
 
 MAX_PART_TOKENS = 250
@@ -33,6 +40,16 @@ class _PassagePart:
     tokens: int
 
 
+@dataclass(frozen=True, slots=True)
+class ClaimReadings:
+    """What the reader says of a claim by a part of a passage and by its window, and of the window by the claim."""
+
+    in_part: Reading
+    in_window: Reading
+    converse: Reading | None
+    """None if the sentence is too long to be judged."""
+
+
 @dataclass(slots=True)
 class ReadPassages:
     """The passages of an answer that the reader has read so far, and its opinions."""
@@ -42,29 +59,38 @@ class ReadPassages:
     readable_tokens: int = MAX_READ_TOKENS
     judgeable: int = MAX_JUDGEMENTS
     _parts: dict[int, list[_PassagePart]] = field(default_factory=dict)
-    _read: dict[tuple[int, int], ReadSource | None] = field(default_factory=dict)
-    _said: dict[tuple[str, int, int], Reading | None] = field(default_factory=dict)
+    _read: dict[SourceText, ReadSource] = field(default_factory=dict)
+    _said: dict[tuple[str, int, int, int], ClaimReadings | None] = field(default_factory=dict)
 
     def judge(
-        self, claim: str, number: int, headings: tuple[str, ...], passage: TokenizedPassage, sentence: int
-    ) -> Reading | None:
-        """What the reader says of a claim against the part of a passage that has a sentence; None beyond the budget."""
-        if number not in self._parts:
-            self._parts[number] = self._split(headings, passage)
-        part = max(n for n, part in enumerate(self._parts[number]) if n == 0 or part.first <= sentence)
-        key = (claim, number, part)
+        self, claim: str, number: int, headings: tuple[str, ...], passage: TokenizedPassage, window: Window
+    ) -> ClaimReadings | None:
+        """What the reader says of a claim and a window of a passage; None beyond the budget."""
+        key = (claim, number, window.first, window.last)
         if key not in self._said:
-            self._said[key] = self._judge_once(claim, self._source(number, part))
+            self._said[key] = self._judge_once(claim, number, headings, passage, window)
             self.judgeable -= 1
         return self._said[key]
 
-    def _judge_once(self, claim: str, source: ReadSource | None) -> Reading | None:
-        if source is None or self.judgeable <= 0:
+    def _judge_once(
+        self, claim: str, number: int, headings: tuple[str, ...], passage: TokenizedPassage, window: Window
+    ) -> ClaimReadings | None:
+        if number not in self._parts:
+            self._parts[number] = self._split(headings, passage)
+        part = [part for n, part in enumerate(self._parts[number]) if n == 0 or part.first <= window.seed][-1]
+        text, best = passage.content.text, passage.sentences[window.seed]
+        sentence = text[best.start : best.end]
+        alone = SourceText(headings, text[window.span.start : window.span.end], _sentences(passage, window))
+        own = SourceText((), claim, (Span(0, len(claim)),))
+        tokens = {part.source: part.tokens, alone: count_tokens(alone.text), own: count_tokens(claim)}
+        judged = dict.fromkeys((part.source, alone))  # one and the same in a short passage
+        cost = sum(judgement_cost(tokens[own], tokens[source]) for source in judged)
+        cost += judgement_cost(count_tokens(sentence), tokens[own])
+        if self.judgeable <= 0 or not self.allowance.take(cost) or not self._read_all(tokens):
             return None
-        if not self.allowance.take(judgement_cost(count_tokens(claim), source.tokens)):
-            return None
-        readings = self.reader.judge(claim, [source])
-        return readings[0] if readings else None
+        readings = self.reader.judge(claim, [self._read[source] for source in judged])
+        converse = self.reader.judge(sentence, [self._read[own]])
+        return ClaimReadings(readings[0], readings[-1], converse[0] if converse else None) if readings else None
 
     def _split(self, headings: tuple[str, ...], passage: TokenizedPassage) -> list[_PassagePart]:
         text = passage.content.text
@@ -73,13 +99,21 @@ class ReadPassages:
         parts = split_source(whole, lengths, MAX_PART_TOKENS)
         return [_PassagePart(n, part, sum(lengths[n : n + len(part.sentences)])) for n, part in parts]
 
-    def _source(self, number: int, part: int) -> ReadSource | None:
-        if (number, part) not in self._read:
-            wanted = self._parts[number][part]
-            fits = wanted.tokens <= self.readable_tokens and self.allowance.take(reading_cost(wanted.tokens))
-            self._read[number, part] = self.reader.read([wanted.source])[0] if fits else None
-            self.readable_tokens -= wanted.tokens if fits else 0
-        return self._read[number, part]
+    def _read_all(self, wanted: dict[SourceText, int]) -> bool:
+        """Read those of the sources that were not read yet, given their lengths; False beyond the budget."""
+        missing = [source for source in wanted if source not in self._read]
+        tokens = sum(wanted[source] for source in missing)
+        if tokens > self.readable_tokens or not self.allowance.take(sum(reading_cost(wanted[s]) for s in missing)):
+            return False
+        self.readable_tokens -= tokens
+        self._read |= dict(zip(missing, self.reader.read(missing), strict=True))
+        return True
+
+
+def _sentences(passage: TokenizedPassage, window: Window) -> tuple[Span, ...]:
+    """The sentences of a window; their offsets count from its start."""
+    spans: Sequence[Span] = passage.sentences[window.first : window.last + 1]
+    return tuple(Span(span.start - window.span.start, span.end - window.span.start) for span in spans)
 
 
 def count_tokens(text: str) -> int:
@@ -87,19 +121,29 @@ def count_tokens(text: str) -> int:
     return len(_MODEL_TOKEN.findall(text))
 
 
-def reading_features(reading: Reading, claim: TokenizedText) -> dict[str, float]:
+def reading_features(said: ClaimReadings, claim: TokenizedText) -> dict[str, float]:
     """Features of a claim from what the reader says of it."""
+    in_part, in_window = _doubts(said.in_part, claim), _doubts(said.in_window, claim)
+    converse = said.converse
+    return {
+        "read_support": _clamp(said.in_part.supported),
+        "read_contradiction": _clamp(said.in_part.contradicted),
+        "read_doubt": max(in_part, default=0.0),
+        "read_doubts": float(sum(in_part)),
+        "window_support": _clamp(said.in_window.supported),
+        "window_doubt": max(in_window, default=0.0),
+        "converse_support": _clamp(converse.supported) if converse else 0.0,
+        "converse_doubt": max((doubt for _, doubt in converse.unsupported), default=0.0) if converse else 0.0,
+    }
+
+
+def _doubts(reading: Reading, claim: TokenizedText) -> list[float]:
+    """For each word of a claim, the probability that the source does not support it."""
     words = [token for token in claim.tokens if token.weight or token.family]
-    doubts = [
+    return [
         max((p for span, p in reading.unsupported if span.start < word.end and span.end > word.start), default=0.0)
         for word in words
     ]
-    return {
-        "read_support": _clamp(reading.supported),
-        "read_contradiction": _clamp(reading.contradicted),
-        "read_doubt": max(doubts, default=0.0),
-        "read_doubts": float(sum(doubts)),
-    }
 
 
 def _clamp(logit: float) -> float:
