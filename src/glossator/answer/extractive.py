@@ -294,7 +294,7 @@ def _is_subject(text: str, finder: WordFinder, weights: dict[str, float]) -> boo
 
 
 def _has_content(text: str) -> bool:
-    """Whether a fragment says anything: enough for a selection, whose limits the reader chose."""
+    """Whether a fragment says anything: enough for a selection, which the user chose."""
     return bool(content_words(text))
 
 

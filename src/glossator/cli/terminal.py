@@ -227,7 +227,7 @@ def show_sessions(sessions: Sequence[Session]) -> None:
 
 
 def show_feedback(feedback: Sequence[Feedback]) -> None:
-    """Print readers' feedback, most recent first."""
+    """Print users' feedback, most recent first."""
     if not feedback:
         console.print("No feedback.")
     for each in feedback:

@@ -107,7 +107,7 @@ class Reader(Protocol):
 
 
 class SecondOpinion(Protocol):
-    """Judges the claims that stay in doubt."""
+    """Judges doubtful claims."""
 
     @property
     def name(self) -> str:
@@ -241,7 +241,7 @@ class GenerationContents:
 
 
 class GenerationStore(Protocol):
-    """All generations of one index: the next is built beside the current one, then readers are switched to it."""
+    """All generations of one index: the next is built next to the current one, then becomes the current one."""
 
     @property
     def place(self) -> str:

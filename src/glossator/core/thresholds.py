@@ -1,4 +1,4 @@
-"""All thresholds that decide what a reader sees, each with its reason."""
+"""All thresholds that decide what a user sees, each with its reason."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ ANSWERABLE = 0.3
 """Relevance below which a question counts as not answered by the book; embedders are calibrated to this value."""
 
 ANSWERABLE_POINTED_AT = 0.1
-"""The same for a selection that the question points at ("what does this mean?"): the reader chose the text."""
+"""The same for a selection that the question refers to ("what does this mean?"): the user chose the text."""
 
 DRAFTABLE = 0.1
 """Relevance below which a question does not reach a language model either: the book clearly does not speak of it."""

@@ -53,7 +53,7 @@ async def ingest(
     *,
     dry_run: bool = False,
 ) -> IngestReport:
-    """Index sources: unchanged text is not embedded again, and readers see the new index only when it is complete.
+    """Index sources: unchanged text is not embedded again, and the new index is used only when it is complete.
 
     Without sources, those of the index are read again. A dry run only reports what would change.
     """

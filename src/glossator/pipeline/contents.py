@@ -113,7 +113,7 @@ class SourceReader:
         from glossator.ingest.site.read import SiteRequest, read_site
 
         if options.layout or options.snippets:
-            raise BadInput("A live site has no layout and no included files.", "Leave out --layout and --snippets.")
+            raise BadInput("A live site cannot have a layout or included files.", "Remove --layout and --snippets.")
         settings = self.engine.settings
         policy = self._policy(options)
         files = FileFilter(options.include or (), options.exclude or ())

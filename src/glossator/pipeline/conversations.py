@@ -1,4 +1,4 @@
-"""Conversations: answers become exchanges, each stored exactly once or not at all, one turn at a time."""
+"""Conversations: answers become exchanges, each stored atomically and at most once, one turn at a time."""
 
 from __future__ import annotations
 

@@ -75,7 +75,7 @@ def extract(
 
 @dataclass(frozen=True, slots=True)
 class SelectionReading:
-    """The best chunks of a selection for a question, and what search and reader say of them."""
+    """The best chunks of a selection for a question, with the results of the search and the reader model."""
 
     query: QueryEmbedding
     words: QuestionWords
@@ -122,7 +122,7 @@ def read_selection(engine: Engine, question: str, selection: str, deadline: floa
 
 
 def _read(engine: Engine, question: str, material: Sequence[ScoredChunk], query: Vector) -> QuestionReading:
-    """What the reader says of the selection's best chunks."""
+    """The prediction of the reader model for the selection's best chunks."""
     if engine.reader is None:
         return NOTHING_READ
     chunks, nearness = [item.chunk for item in material], [item.vectors @ query for item in material]

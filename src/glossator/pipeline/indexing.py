@@ -1,4 +1,4 @@
-"""Ingest: reads sources, embeds new text, builds the next generation beside the current one, and switches to it."""
+"""Ingest: reads sources, embeds new text, builds the next generation next to the current one, and switches to it."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from glossator.pipeline.wiring import Engine
 from glossator.store.index.generations import Generations
 
 _LOST_INDEX = SkippedFile(
-    "The previous index", "it cannot be read, so it was replaced; sources that were not given now are lost."
+    "The previous index", "it could not be read and was replaced; sources not given in this command are lost."
 )
 
 
@@ -191,7 +191,7 @@ async def delete_book(engine: Engine) -> None:
 
 
 def _delete_index(engine: Engine) -> None:
-    """Readers stop finding the book at once; no ingest may be running."""
+    """The book disappears from searches immediately; no ingest may be running."""
     with ingest_lock(engine):
         engine.generations.clear()
     engine.generations.drop_all()
@@ -199,11 +199,11 @@ def _delete_index(engine: Engine) -> None:
 
 def _check_options(sources: Sequence[str], options: SourceOptions) -> None:
     if not sources:
-        raise BadInput("No source is given, and the index has none.", "Name a folder, a file or a URL.")
+        raise BadInput("No source was given, and the index has none.", "Pass a folder, a file or a URL.")
     if options.base_url:
         validate_base_url(options.base_url)
     if options.name and (len(sources) > 1 or not clean_name(options.name)):
-        raise BadInput("A name is for one source, and not empty.", "Ingest the sources one by one.")
+        raise BadInput("A name must not be empty, and applies to one source only.", "Ingest the sources one by one.")
 
 
 def _compare(

@@ -1,4 +1,4 @@
-"""Reads the best passages for a question: which of them answer it, and with which sentence."""
+"""Runs the reader model on the best passages for a question: which of them answer it, and with which sentence."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ Place = tuple[str, int]
 
 @dataclass(frozen=True, slots=True)
 class QuestionReading:
-    """What the reader says of a question: a logit for each passage that was read, and a share for each sentence."""
+    """The prediction for a question: a logit for each passage that was read, and a share for each sentence."""
 
     passages: Mapping[str, float]
     sentences: Mapping[Place, float]
@@ -112,7 +112,7 @@ def _in_one_version(book: Generation, question: Question) -> Question:
 async def search_in_thread(
     engine: Engine, book: Generation, question: Question
 ) -> tuple[RetrievalResult, QuestionReading]:
-    """Search and read in a thread of its own; what waits for one counts as load."""
+    """Search and read in a separate thread; questions that wait for one count as load."""
     with engine.load:
         return await asyncio.to_thread(search_and_read, engine, book, question)
 
@@ -147,11 +147,11 @@ def read_if_possible(
     *,
     keep: bool = False,
 ) -> QuestionReading:
-    """Read chunks; if the model fails, the search alone decides. A reader's own selection is not to be kept."""
+    """Read chunks; if the model fails, only the search decides. A user's own selection must not be cached."""
     try:
         return read_question(reader, question, chunks, nearness, effort, keep=keep)
     except ReaderUnavailable as error:
-        _log.warning("the search alone chooses: %s", error)
+        _log.warning("reader model not used, ranking by search only: %s", error)
         return NOTHING_READ
 
 

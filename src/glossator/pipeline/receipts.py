@@ -1,4 +1,4 @@
-"""Makes receipts, and checks earlier answers against the current book."""
+"""Creates receipts, and checks earlier answers against the current book."""
 
 from __future__ import annotations
 

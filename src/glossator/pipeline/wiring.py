@@ -148,7 +148,7 @@ class Engine:
 
     @cached_property
     def second_opinion(self) -> SecondOpinion | None:
-        """The language model that judges claims in doubt, if one is configured; opened on first use."""
+        """The language model that judges doubtful claims, if one is configured; opened on first use."""
         return self._open_judge()
 
     @property
@@ -326,7 +326,7 @@ def _shared_name(settings: Settings) -> str:
     """The name of the book's index on a shared server, short enough for every server."""
     if len(settings.book_index) > _MAX_SHARED_NAME:
         raise SettingsError(
-            f"The names of the index and the book, {settings.book_index}, are too long together.",
+            f"The names of the index and the book, {settings.book_index}, are too long in total.",
             f"Shorten GLOSSATOR_INDEX_NAME or the book's name to {_MAX_SHARED_NAME} characters in all.",
         )
     return settings.book_index

@@ -1,4 +1,4 @@
-"""The reader: an ONNX model that reads a text once, and judges claims and questions against it."""
+"""The reader model: an ONNX model that encodes a text once, and judges claims and questions against it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How much is asked at once: under load, what is not needed for a decision is left out."""
+"""Counts concurrent questions: under load, optional work is skipped."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the reader model is given, and what it says."""
+"""Inputs and outputs of the reader model."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Jobs as files of the data directory, so that every worker sees them, also after a restart."""
+"""Jobs as files in the data directory, visible to every worker and after a restart."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the reader model says of a claim, as features: whether the source supports it, and which words it does not."""
+"""Features from the reader model: whether the source supports a claim, and which words it does not support."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ MAX_PART_TOKENS = 250
 """Of a passage that the model reads at once; a longer passage is read in parts."""
 
 MAX_READ_TOKENS = 2000
-"""Of passages, per answer; what exceeds it is judged by words alone, so that no text takes long."""
+"""Of passages, per answer; claims beyond it are judged by the word comparison only, so that no text takes long."""
 
 MAX_JUDGEMENTS = 80
 """Per answer, for the same reason; a claim takes one for each part of a passage that it is compared with."""
@@ -35,7 +35,7 @@ class _PassagePart:
 
 @dataclass(slots=True)
 class ReadPassages:
-    """The passages of an answer that the reader has read so far, and its opinions."""
+    """The passages of an answer that the reader model has encoded so far, and its predictions."""
 
     reader: Reader
     allowance: Allowance
@@ -48,7 +48,7 @@ class ReadPassages:
     def judge(
         self, claim: str, number: int, headings: tuple[str, ...], passage: TokenizedPassage, sentence: int
     ) -> Reading | None:
-        """What the reader says of a claim against the part of a passage that has a sentence; None beyond the budget."""
+        """The prediction for a claim against the part of a passage that has a sentence; None beyond the budget."""
         if number not in self._parts:
             self._parts[number] = self._split(headings, passage)
         part = max(n for n, part in enumerate(self._parts[number]) if n == 0 or part.first <= sentence)
@@ -88,7 +88,7 @@ def count_tokens(text: str) -> int:
 
 
 def reading_features(reading: Reading, claim: TokenizedText) -> dict[str, float]:
-    """Features of a claim from what the reader says of it."""
+    """Features of a claim from the prediction of the reader model."""
     words = [token for token in claim.tokens if token.weight or token.family]
     doubts = [
         max((p for span, p in reading.unsupported if span.start < word.end and span.end > word.start), default=0.0)
