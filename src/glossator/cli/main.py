@@ -391,7 +391,7 @@ def _fail(message: str, code: int) -> None:
 
 
 def _interrupt(number: int, _frame: object) -> None:
-    """Exit at once: a normal exit would wait for running threads, and partial work does no harm."""
+    """Exit immediately: a normal exit would wait for running threads, and partial work does no harm."""
     from glossator.cli.terminal import show_cursor
 
     show_cursor()

@@ -62,7 +62,7 @@ async def ingest(
 
 
 async def rollback(engine: Engine) -> RollbackReport:
-    """Return to the generation that served before; a second rollback returns to this one."""
+    """Switch back to the previous generation; a second rollback undoes the first."""
     return await asyncio.to_thread(roll_back, engine)
 
 

@@ -62,7 +62,7 @@ class SourceReader:
         return self._read(location, merged_options(options, known), known)
 
     def read_again(self, location: Location, options: SourceOptions) -> LoadedSource:
-        """Read a source with these options, whatever is indexed of it."""
+        """Read a source with these options, even if it is already indexed."""
         found = self._read(location, options, None)
         assert found is not None  # noqa: S101 - only a known source is left out
         return found

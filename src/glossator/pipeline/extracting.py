@@ -54,8 +54,8 @@ def extract(
 ) -> Answer | None:
     """An answer from the passages found, or None if none of their sentences answers the question.
 
-    `reading` is what the reader says of their sentences. `replaced` counts the claims of a language model that the
-    answer replaces: they lower its confidence.
+    `reading` has the predictions of the reader model for their sentences. `replaced` counts the claims of a language
+    model that the answer replaces: they lower its confidence.
     """
     vectors = book.index.sentence_vectors([item.chunk for item in found.chunks])
     material = [
@@ -81,7 +81,7 @@ class SelectionReading:
     words: QuestionWords
     material: list[ScoredChunk]
     relevance: float
-    """By the search alone."""
+    """By the search only."""
     reading: QuestionReading
 
 

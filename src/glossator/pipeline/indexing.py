@@ -70,7 +70,7 @@ class IngestRequest:
 
 
 def build_generation(engine: Engine, request: IngestRequest, progress: Progress) -> IngestReport:
-    """Index the sources; the current generation serves requests until the new one is complete."""
+    """Index the sources; the current generation stays in use until the new one is complete."""
     started, times = time.monotonic(), collect_stage_times()
     known = _by_root(indexed_sources(engine))
     sources, options = request.sources or tuple(known), request.options
@@ -172,7 +172,7 @@ def remove_and_rebuild(engine: Engine, name_or_path: str, progress: Progress) ->
 
 
 def roll_back(engine: Engine) -> RollbackReport:
-    """Make the generation that served before the current one again."""
+    """Make the previous generation the current one."""
     with ingest_lock(engine):
         replaced = engine.generations.current() or 0
         manifest = engine.generations.roll_back(engine.embedder.fingerprint)
@@ -180,7 +180,7 @@ def roll_back(engine: Engine) -> RollbackReport:
 
 
 async def delete_book(engine: Engine) -> None:
-    """Delete a book that has a name: its index, caches, jobs, conversations, receipts and feedback."""
+    """Delete a named book: its index, caches, jobs, conversations, receipts and feedback."""
     await asyncio.to_thread(_delete_index, engine)
     await engine.records.database.drop_schema()
     await engine.close()

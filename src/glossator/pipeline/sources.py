@@ -64,7 +64,7 @@ def book_name(engine: Engine) -> str:
 
 
 def merged_options(options: SourceOptions, known: SourceRecord | None) -> SourceOptions:
-    """The options of a source: what is not given now is as it was given before."""
+    """The options of a source; omitted options keep their earlier values."""
     if known is None:
         return options
     layout = Layout(known.chosen_layout) if known.chosen_layout in list(Layout) else None
@@ -111,7 +111,7 @@ class BookSummary:
 
 
 def list_books(settings: Settings) -> list[BookSummary]:
-    """The books in which something has been ingested, the one without a name first."""
+    """The books in which something has been ingested, the unnamed one first."""
     with closing(make_generations(settings.for_book(""))) as generations:
         names = ["", *generations.books()]
     found = (_summary(settings.for_book(name)) for name in names)

@@ -198,7 +198,7 @@ class UniformWordCounts:
 
 
 def wire(settings: Settings, retry_policy: RetryPolicy = DEFAULT_RETRY_POLICY) -> Engine:
-    """Build an engine from settings; what is misconfigured or not installed is refused here."""
+    """Build an engine from settings; configuration errors and missing packages are reported here."""
     chain, judge = configured_models(settings), configured_judge(settings)
     require_database_driver(settings)
     generations = make_generations(settings)
@@ -281,7 +281,7 @@ def make_verifier(settings: Settings) -> Verifier:
 
 
 def make_reader(settings: Settings) -> OnnxReader | None:
-    """The reader; None if it is disabled or its files are not as they should be, as `reader_problem` says."""
+    """The reader model; None if it is disabled or its files are missing or damaged (see `reader_problem`)."""
     reader = _reader(settings.threads)
     return reader if settings.reader == "auto" and reader_problem(settings) is None else None
 

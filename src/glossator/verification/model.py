@@ -70,7 +70,7 @@ def is_short(features: dict[str, float]) -> bool:
 
 
 def _score_short(features: dict[str, float]) -> float:
-    """The word comparison decides alone if its score is clear or it finds a difference; else with the reader model."""
+    """The word comparison decides alone if it shows the claim or finds a difference; else with the reader model."""
     by_words = _score_by_words(features)
     if by_words >= SHOWN or words_decide(features):
         return by_words
@@ -78,7 +78,7 @@ def _score_short(features: dict[str, float]) -> float:
 
 
 def words_decide(features: dict[str, float]) -> bool:
-    """Whether a short claim follows its source, but for a difference: one word changes what it says.
+    """Whether a short claim matches its source apart from a difference, which then changes its meaning.
 
     Or if none of its words is in the source.
     """

@@ -139,7 +139,7 @@ def routes(service: AnswerService) -> APIRouter:
     @router.post("/agent/query", tags=["grounded"], response_model=AgentResponse, responses=responses)
     @router.post("/agent/query/session", tags=["grounded"], response_model=AgentResponse, responses=responses)
     async def query(body: AgentRequest, request: Request) -> AgentResponse | Response:
-        """Ask in a conversation; a new one is created if none is named."""
+        """Ask in a conversation; without an id, a new one is created."""
         filters = Filters(**body.filters.model_dump()) if body.filters else Filters()
 
         def question(name: str | None) -> Question:

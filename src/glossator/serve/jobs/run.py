@@ -54,7 +54,7 @@ def _as_json(report: IngestReport) -> dict[str, object]:
 
 
 class _Progress:
-    """Writes progress to the file of the job, now and then."""
+    """Writes progress to the file of the job from time to time."""
 
     def __init__(self, files: JobFiles, job: Job) -> None:
         self._files, self._job = files, job

@@ -153,7 +153,7 @@ class Generations:
     def build(
         self, manifest: Manifest, contents: GenerationContents, check: Callable[[Generation], None] = no_check
     ) -> None:
-        """Write a generation beside the others, then make it the current one."""
+        """Write a generation next to the others, then make it the current one."""
         self._check_free_space(len(contents.chunks))
         previous = None
         with suppress(IndexCorrupted):
