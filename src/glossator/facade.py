@@ -34,7 +34,7 @@ T = TypeVar("T")
 
 
 class _BackgroundLoop:
-    """Runs coroutines in an event loop in a thread of its own, which also owns their connections."""
+    """Runs coroutines in an event loop in a separate thread, which also owns their connections."""
 
     def __init__(self) -> None:
         self._lock = Lock()

@@ -1,6 +1,6 @@
 """Retrieval: dense, sentence and keyword search, fused into ranked passages with scores calibrated to 0-1.
 
-While the embedding model is unavailable, keywords alone are searched.
+While the embedding model is unavailable, only keywords are searched.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ MAX_QUERY_LENGTH = 2000
 """Characters of a question that are searched for: its beginning and its end."""
 
 MAX_EMBEDDING_SECONDS = 10.0
-"""For a remote model to embed a question; a hanging one must not keep every reader waiting."""
+"""For a remote model to embed a question; a hanging model must not block every request."""
 
 MIN_QUESTION_WORDS = 4
 """Shorter questions count as this long: the calibration sets contain few of them, and "What is SLAM?" is no less
@@ -81,7 +81,7 @@ def retrieve(
     question: Question,
     generation: int,
 ) -> RetrievalResult:
-    """The best passages for a question; without an embedder, by keywords alone."""
+    """The best passages for a question; without an embedder, by keyword search only."""
     text, top_k = shorten(question.text), question.top_k
     with stage("embedding"):
         embedded = _embed(embedder, text, embedding_seconds(question.deadline)) if embedder else None

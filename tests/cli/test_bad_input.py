@@ -97,7 +97,7 @@ def very_long_name(folder: Path) -> Path:
 
 
 SOURCES: list[tuple[Callable[[Path], Path], str, str]] = [
-    (missing, "does not exist", "Give a folder or file"),
+    (missing, "does not exist", "Pass a folder or file"),
     (empty, "contains no readable files", ".md"),
     (unsupported_formats, "contains no readable files", ".md"),
     (binary, "binary file", ""),
@@ -106,8 +106,8 @@ SOURCES: list[tuple[Callable[[Path], Path], str, str]] = [
     (huge, "the file has 50 MB, more than the limit of 10 MB", "GLOSSATOR_MAX_FILE_MB"),
     (blank, "no text", ""),
     (folder_loop, "contains no readable files", ".md"),
-    (name_with_a_line_end, "no where [31m does not exist", "Give a folder or file"),
-    (very_long_name, "does not exist", "Give a folder or file"),
+    (name_with_a_line_end, "no where [31m does not exist", "Pass a folder or file"),
+    (very_long_name, "does not exist", "Pass a folder or file"),
 ]
 
 
@@ -121,7 +121,7 @@ def test_unreadable_source_fails_with_one_line(
 
 def test_symlink_loop_is_rejected_as_a_source(data: Path, tmp_path: Path) -> None:
     result = run("ingest", symlink_loop(tmp_path), "--data-dir", data)
-    assert result.failed_with(3, "does not exist", "Give a folder or file")
+    assert result.failed_with(3, "does not exist", "Pass a folder or file")
 
 
 def test_url_of_an_unknown_scheme_is_rejected_as_a_source(data: Path) -> None:

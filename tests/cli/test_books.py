@@ -75,7 +75,7 @@ def test_deleted_book_leaves_nothing_and_the_others_stay(tmp_path: Path) -> None
     ingest_books(tmp_path, data)
     run("ask", QUESTION, "--session", "s", "--book", "north", "--data-dir", data)
     assert run("books", "delete", "east", "--yes", "--data-dir", data).failed_with(2, "no book 'east'", "books list")
-    assert run("books", "delete", "", "--yes", "--data-dir", data).failed_with(2, "without a name", "sources remove")
+    assert run("books", "delete", "", "--yes", "--data-dir", data).failed_with(2, "unnamed book", "sources remove")
     for answer in (b"n\n", b""):
         refused = run("books", "delete", "north", "--data-dir", data, stdin=answer)
         assert (refused.code, refused.out) == (2, "")

@@ -71,7 +71,7 @@ def test_ingest_says_which_layout_was_taken_and_why(folder: Path, command: Run) 
     configurations = "docusaurus.config.js, book.toml, mkdocs.yml, conf.py, antora.yml"
     assert f"notes: plain layout (none of {configurations} is in the folder" in out
     assert "citations open its pages here, at /book/" in out
-    assert "choose --layout" in out
+    assert "pass --layout" in out
     report = as_json(command("ingest", folder / "manual" / "docs", "--json"))
     (source,) = report["sources"]
     assert source["path"] == str((folder / "manual" / "docs").resolve())
@@ -100,19 +100,21 @@ def test_invalid_base_url_is_refused_before_anything_is_read(url: str, folder: P
 def test_unknown_layout_and_shared_name_are_refused(folder: Path, command: Run) -> None:
     assert command("ingest", folder / "notes", "--layout", "hugo").failed_with(2, "auto", "mkdocs", "plain")
     both = command("ingest", folder / "notes", folder / "manual", "--name", "Both")
-    assert both.failed_with(2, "A name is for one source")
+    assert both.failed_with(2, "A name must not be empty")
 
 
 def test_configuration_that_leads_outside_is_refused(folder: Path, command: Run) -> None:
     (folder / "manual" / "mkdocs.yml").write_text("docs_dir: ../notes\n", "utf-8")
     result = command("ingest", folder / "manual")
-    assert result.failed_with(3, "mkdocs.yml takes its pages from '../notes'", "outside the folder", "--layout plain")
+    assert result.failed_with(
+        3, "mkdocs.yml takes its pages from '../notes'", "outside the given folder", "--layout plain"
+    )
 
 
 def test_skipped_links_are_reported(folder: Path, command: Run) -> None:
     (folder / "notes" / "pump.md").symlink_to(folder / "manual" / "docs" / "pump.md")
     out = passed(command("ingest", folder / "notes"))
-    assert "pump.md: the link is broken, or leads out of the folder." in out
+    assert "pump.md: the link is broken, or points outside the folder." in out
 
 
 GOLDEN = """version: 1
@@ -190,7 +192,7 @@ def test_sources_with_one_base_url_share_it_unless_their_pages_clash(folder: Pat
     passed(command("ingest", folder / "notes", "--base-url", "https://x.org"))
     shutil.copytree(folder / "notes", folder / "copy")
     result = command("ingest", folder / "copy", "--base-url", "https://x.org/")
-    assert result.failed_with(3, "have the URLs of another source", "--base-url", "glossator sources list")
+    assert result.failed_with(3, "have the same URLs as another source", "--base-url", "glossator sources list")
     (folder / "copy" / "new.md").write_text("# New\n\nA page that the other book does not have.\n", "utf-8")
     out = passed(command("ingest", folder / "copy", "--base-url", "https://x.org/"))
     assert "the page has the same URL as tides.md of another source" in out
@@ -255,7 +257,7 @@ def test_replacing_an_unreadable_index_is_reported(folder: Path, command: Run) -
     passed(command("ingest", folder / "notes"))
     edit_manifest(folder, lambda values: values.pop("sources"))
     assert command("sources", "list").failed_with(4, "incomplete")
-    assert "The previous index: it cannot be read" in passed(command("ingest", folder / "manual"))
+    assert "The previous index: it could not be read" in passed(command("ingest", folder / "manual"))
 
 
 def test_links_of_an_unpublished_book_name_the_server(folder: Path, command: Run) -> None:

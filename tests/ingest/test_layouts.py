@@ -144,7 +144,7 @@ ESCAPES: dict[str, dict[str, str]] = {
 def test_configuration_cannot_name_pages_outside_the_folder(files: dict[str, str], tmp_path: Path) -> None:
     outside = write(tmp_path / "neighbour", {"secret.md": SECRET, "SUMMARY.md": "[S](secret.md)"})
     named = write(tmp_path / "named", {name: text.format(outside=outside) for name, text in files.items()})
-    with pytest.raises(SourceError, match="outside the folder that was named"):
+    with pytest.raises(SourceError, match="outside the given folder"):
         read(named)
     assert SECRET not in words_of(read(named, Layout.PLAIN))
 
@@ -183,7 +183,7 @@ def test_links_do_not_lead_out_of_the_folder(
     try:
         assert SECRET not in words_of(read(named))
     except SourceError as error:
-        assert "outside the folder that was named" in str(error)
+        assert "outside the given folder" in str(error)
 
 
 def test_skipped_links_are_reported(tmp_path: Path) -> None:
@@ -196,8 +196,8 @@ def test_skipped_links_are_reported(tmp_path: Path) -> None:
     skipped = {os.path.relpath(skip.path, named): skip.reason for skip in read(named).skipped}
     assert skipped == {
         "folder": "links to folders are not followed.",
-        "gone.md": "the link is broken, or leads out of the folder.",
-        "out.md": "the link is broken, or leads out of the folder.",
+        "gone.md": "the link is broken, or points outside the folder.",
+        "out.md": "the link is broken, or points outside the folder.",
     }
 
 
@@ -208,20 +208,20 @@ def test_page_that_the_summary_takes_from_outside_is_reported(tmp_path: Path) ->
     assert skip.reason == "SUMMARY.md lists it, but it is outside the book's folder."
 
 
-MARKDOWN_ONLY = "makes pages of Markdown only; --layout plain reads other files too."
+MARKDOWN_ONLY = "builds pages only from Markdown; --layout plain also reads other files."
 OUTSIDE = "it is outside docs, the folder of the site's pages."
-PARTIAL = "its name or folder begins with _: it is no page of its own, but others may include it."
+PARTIAL = "its name or folder begins with _: it is not a page, but other pages can include it."
 LEFT_OUT = {
     "HTML beside MDX": ({"a.mdx": "Words.", "b.html": "<p>B."}, {"b.html": f"Docusaurus {MARKDOWN_ONLY}"}),
     "drafts and partials": (
         {"a.mdx": "A.", "_p.mdx": "P.", "b.md": "---\ndraft: true\n---\nB."},
-        {"_p.mdx": PARTIAL, "b.md": "its front matter says that it is a draft or unlisted."},
+        {"_p.mdx": PARTIAL, "b.md": "its front matter marks it as a draft or unlisted."},
     ),
     "a Docusaurus site": (
         {"docusaurus.config.js": "", "docs/a.md": "A.", "docs/x.txt": "X.", "blog/b.md": "B.", "README.md": "R."},
         {
             "docs/x.txt": f"Docusaurus {MARKDOWN_ONLY}",
-            "README.md": f"{OUTSIDE} The same goes for 1 more .md file.",
+            "README.md": f"{OUTSIDE} The same applies to 1 more .md file.",
         },
     ),
     "an MkDocs site": (
@@ -232,7 +232,7 @@ LEFT_OUT = {
             "docs/x.html": "X.",
             "docs/y.HTML": "Y.",
         },
-        {"docs/x.html": f"MkDocs {MARKDOWN_ONLY} The same goes for 1 more .html file.", "site/a.html": OUTSIDE},
+        {"docs/x.html": f"MkDocs {MARKDOWN_ONLY} The same applies to 1 more .html file.", "site/a.html": OUTSIDE},
     ),
     "an mdBook": (
         {
@@ -241,13 +241,13 @@ LEFT_OUT = {
             "src/a.md": "A.",
             **{f"src/{n}.md": "B." for n in range(1234)},
         },
-        {"src/0.md": "SUMMARY.md does not list it. The same goes for 1,233 more .md files."},
+        {"src/0.md": "SUMMARY.md does not list it. The same applies to 1,233 more .md files."},
     ),
     "generated pages": (
         {"a.html": "<p>A.", "search.html": "<p>S.", "genindex.html": "<p>G."},
         {
-            "genindex.html": "its name is that of an index, search or error page that site generators make."
-            " The same goes for 1 more .html file."
+            "genindex.html": "site generators create an index, search or error page with this name."
+            " The same applies to 1 more .html file."
         },
     ),
     "assets": (
@@ -273,7 +273,7 @@ def test_the_report_counts_every_skipped_file(tmp_path: Path) -> None:
 
 
 def test_a_folder_without_pages_says_which_files_are_none(tmp_path: Path) -> None:
-    with pytest.raises(SourceError, match=r"x\.html: MkDocs makes pages of Markdown only"):
+    with pytest.raises(SourceError, match=r"x\.html: MkDocs builds pages only from Markdown"):
         read(write(tmp_path, {"mkdocs.yml": "", "docs/x.html": "<p>X."}))
 
 

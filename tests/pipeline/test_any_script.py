@@ -58,7 +58,7 @@ def test_the_report_and_doctor_tell_of_a_language_that_the_model_does_not_know(t
     (folder / "page.md").write_text("\n\n".join(p["text"] for p in LANGUAGES["urdu"]["passages"]), "utf-8")
     report = json.loads(run("ingest", folder, "--data-dir", data, "--json").out)
     [note] = report["notes"]
-    assert note["note"].startswith("the text is Urdu, but the embedding model knows English only")
+    assert note["note"].startswith("the text is Urdu, but the embedding model supports only English")
     assert "GLOSSATOR_EMBEDDER" in note["note"]
     result = run("doctor", "--data-dir", data, "--json")
     [finding] = [each for each in json.loads(result.out) if each["topic"] == "language"]

@@ -39,10 +39,10 @@ similarity to the question, the relevance and rank of its passage, whether it be
 ("What is SLAM?"), whether it is too short, too long or without an end, and the logarithm of the reader's share."""
 WEIGHTS = (3.64, 2.56, 28.2, 1.37, -0.13, 4.0, -0.3, 0.73)
 WEIGHTS_UNREAD = (5.66, 4.26, 39.0, 0.52, -0.04, 3.0, -0.3, 0.0)
-"""The weight of each signal, with and without the reader (bench/fit/fit_answers.py). Those of `subject` and `shape` are
-set by hand: the questions that are fitted to say little of them."""
+"""The weight of each signal, with and without the reader model (bench/fit/fit_answers.py); `subject` and `shape` are
+set by hand: the questions used for the fit contain little information about them."""
 MIN_SHARE = 0.02
-"""Added to the reader's share of a sentence, as some are not read."""
+"""Added to the reader model's share of a sentence, because some are not read."""
 _MAX_SUBJECT_WORDS, _SUBJECT_LENGTH = 3, 60
 
 _DEPENDS_ON_PREVIOUS = re.compile(
@@ -154,8 +154,8 @@ def choose_sentences(
 ) -> list[Quote]:
     """Two to five sentences, first the one that answers best; or `fragments`, if there is no sentence.
 
-    `read` is what the reader says of sentences. `with_code` adds the code block nearest to the best one, if no
-    sentence introduces one; `explained` prefers the sentences after it.
+    `read` has the predictions of the reader model. `with_code` adds the code block nearest to the best sentence, if
+    none introduces one; `explained` prefers the sentences after it.
     """
     found = candidates(weights, query, chunks, read)
     if fragments and not found:
@@ -294,7 +294,7 @@ def _is_subject(text: str, finder: WordFinder, weights: dict[str, float]) -> boo
 
 
 def _has_content(text: str) -> bool:
-    """Whether a fragment says anything: enough for a selection, whose limits the reader chose."""
+    """Whether a fragment says anything: enough for a selection, which the user chose."""
     return bool(content_words(text))
 
 

@@ -49,7 +49,7 @@ _GERMAN_PRONOUNS = ("das", "es")
 
 
 def depends_on_previous(question: str) -> bool:
-    """Whether a question can hardly be understood without the previous one.
+    """Whether a question cannot be understood without the previous one.
 
     It has no content words ("Why?"), it begins like a continuation ("And for stairs?"), or it refers to something
     ("How fast is it?") that it has not named itself: "What is balance, and how is it kept?" has.

@@ -1,4 +1,4 @@
-"""What a lead-in brings along: the code block or the list that follows a sentence such as "Run this command:"."""
+"""Lead-ins: the code block or list that follows a sentence such as "Run this command:"."""
 
 from __future__ import annotations
 

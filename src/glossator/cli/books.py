@@ -35,9 +35,9 @@ def list_all(data_dir: Path | None, as_json: bool) -> None:
 @click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
 @server_options
 def delete(name: str, yes: bool, data_dir: Path | None, as_json: bool) -> None:
-    """Permanently delete a book that has a name, with its index, conversations, receipts and feedback.
+    """Permanently delete a named book with its index, conversations, receipts and feedback.
 
-    The files that it was made from stay. Running servers no longer find it, without a restart.
+    Its source files are not deleted. Running servers stop serving it without a restart.
     """
     from glossator.pipeline.indexing import delete_book
     from glossator.pipeline.sources import find_book
@@ -45,13 +45,13 @@ def delete(name: str, yes: bool, data_dir: Path | None, as_json: bool) -> None:
 
     if not validate_book_name(name):
         raise BadInput(
-            "The book without a name cannot be deleted as a whole.",
+            "The unnamed book cannot be deleted as a whole.",
             "Remove its sources with `glossator sources remove`, or delete the data directory.",
         )
     settings = load_settings(data_dir=data_dir, book=name)
     find_book(settings)
     if not yes and not _is_confirmed(name):
-        raise BadInput("Nothing was deleted.", "Answer y, or give --yes.")
+        raise BadInput("Nothing was deleted.", "Confirm with y, or pass --yes.")
     asyncio.run(delete_book(wire(settings)))
     print_json({"deleted": name}) if as_json else click.echo(f"Book {name} deleted.")
 

@@ -151,12 +151,14 @@ async def _test_models(chain: Sequence[Provider]) -> list[DoctorFinding]:
 def _verification(settings: Settings) -> DoctorFinding:
     """Which models check claims besides their words."""
     if problem := reader_problem(settings):
-        return DoctorFinding("checks", problem.message, f"words alone are compared; {problem.remedy}", good=False)
+        return DoctorFinding("checks", problem.message, f"word comparison only; {problem.remedy}", good=False)
     verifier = make_verifier(settings)
     if verifier.reader is not None:
-        return DoctorFinding("checks", f"words and the reader model, {verifier.reader.fingerprint}", "the default")
+        return DoctorFinding(
+            "checks", f"word comparison and the reader model, {verifier.reader.fingerprint}", "the default"
+        )
     if verifier.encoder is not None:
-        return DoctorFinding("checks", "words and the token model", "set by GLOSSATOR_READER")
+        return DoctorFinding("checks", "word comparison and the token model", "set by GLOSSATOR_READER")
     why = "the token model is not installed" if settings.verify_models else "set by GLOSSATOR_VERIFY_MODELS"
     return DoctorFinding("checks", "words only", why)
 

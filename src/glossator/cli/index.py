@@ -20,13 +20,13 @@ def index() -> None:
 
 @index.command()
 @click.option("--to", "target", required=True, type=_KINDS, help="Where to copy the index to.")
-@click.option("--from", "source", type=_KINDS, help="Where it is; by default, as GLOSSATOR_INDEX says.")
+@click.option("--from", "source", type=_KINDS, help="Where the index is now; by default, as set with GLOSSATOR_INDEX.")
 @common_options
 def copy(target: Any, source: Any, data_dir: Path | None, as_json: bool) -> None:
     """Copy the current generation to another index, without embedding anything again.
 
-    Nothing is deleted. The copy is counted and compared before readers see it. If a copy to a server is interrupted,
-    the next one continues with what was written. Set GLOSSATOR_INDEX to use the copy.
+    Nothing is deleted. The copy is checked before it becomes active. If a copy to a server is interrupted, the next one
+    continues where it stopped. Set GLOSSATOR_INDEX to use the copy.
     """
     from glossator.cli import terminal
     from glossator.pipeline.copying import copy_index
@@ -45,9 +45,9 @@ def copy(target: Any, source: Any, data_dir: Path | None, as_json: bool) -> None
 @click.command()
 @common_options
 def rollback(data_dir: Path | None, as_json: bool) -> None:
-    """Return to the generation of the index that served before the last ingest.
+    """Switch back to the previous generation of the index.
 
-    Running servers notice it without a restart. A second rollback returns to the generation that was left.
+    Running servers switch without a restart. A second rollback undoes the first.
     """
     from glossator import pipeline
 
@@ -57,6 +57,6 @@ def rollback(data_dir: Path | None, as_json: bool) -> None:
         print_json(asdict(report))
     else:
         click.echo(
-            f"Generation {report.generation} serves now: {report.documents} documents, {report.chunks} chunks, built"
+            f"Generation {report.generation} is now active: {report.documents} documents, {report.chunks} chunks, built"
             f" {report.created_at}. `glossator rollback` returns to generation {report.replaced}."
         )

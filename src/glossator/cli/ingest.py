@@ -62,7 +62,8 @@ def watched_places(engine: Engine, sources: Sequence[str], options: SourceOption
         ref = options.ref if options.ref is not None else (record.ref if record else None)
         if location.kind(ref) is not SourceKind.FOLDER:
             raise BadInput(
-                f"{location.root} cannot be watched.", "Only folders and files can; ingest it on a schedule."
+                f"{location.root} cannot be watched.",
+                "Only folders and files can be watched; ingest it on a schedule instead.",
             )
         places.append(Path(location.root))
         if snippets := options.snippets or (record.snippets if record else None):

@@ -38,9 +38,9 @@ def keys() -> None:
 def create(
     name: str, scopes: tuple[str, ...], user: str | None, days: int | None, data_dir: Path | None, as_json: bool
 ) -> None:
-    """Create a key and print it, once.
+    """Create a key and print it; it is not shown again.
 
-    As soon as there is a key, the server requires one for every request.
+    Once a key exists, the server requires one for every request.
     """
     store = _key_store(data_dir)
     first = store.is_open

@@ -4,7 +4,7 @@ Exit codes: 0 success · 1 golden questions failed, claims are unsupported, or t
 2 invalid usage or input · 3 a source cannot be ingested · 4 the index cannot be searched, or doctor found a problem ·
 5 the data directory cannot be written, or its key file cannot be read · 6 the embedding model is missing, altered or
 unreachable · 7 conversations cannot be read or stored · 8 no language model responds, and there is nothing to quote
-instead · 130 or 143 stopped by a signal (an ingest that is stopped continues where it was when it is run again).
+instead · 130 or 143 stopped by a signal (run an interrupted ingest again to continue it).
 """
 
 from __future__ import annotations
@@ -58,27 +58,29 @@ def cli() -> None:
 
 @cli.command()
 @click.argument("sources", nargs=-1, metavar="[SOURCE]...")
-@click.option("--base-url", help='URL where the book is published; citations link to it. "" if only here, at /book.')
+@click.option(
+    "--base-url", help='URL where the book is published; citations link to it. "" if it is only served here, at /book.'
+)
 @click.option(
     "--layout",
     type=click.Choice([layout.value for layout in Layout]),
-    help="How files become pages; by default, the files decide.",
+    help="Layout of the files; detected by default.",
 )
 @click.option("--name", help="Name of the book; by default, the title of the site.")
 @click.option("--snippets", metavar="FOLDER", help="Folder outside the source whose files its pages may include.")
 @click.option("--ref", help='Branch or tag of a git repository, or "main:docs" for a folder of it.')
-@click.option("--include", multiple=True, metavar="PATTERN", help="Read only files or pages like this; repeatable.")
-@click.option("--exclude", multiple=True, metavar="PATTERN", help="Leave out files or pages like this; repeatable.")
+@click.option("--include", multiple=True, metavar="PATTERN", help="Read only files or pages that match; repeatable.")
+@click.option("--exclude", multiple=True, metavar="PATTERN", help="Skip files or pages that match; repeatable.")
 @click.option(
     "--allow-private/--no-allow-private",
     default=None,
-    help="Whether a site or repository may be at an address that is not on the public internet.",
+    help="Whether a site or repository may have a private network address.",
 )
 @click.option(
     "--versions", multiple=True, metavar="NAME", help="Versions of the book, the current one first; repeatable."
 )
-@click.option("--only", is_flag=True, help="Remove all sources that are not given here.")
-@click.option("--dry-run", is_flag=True, help="Show what would change, and write nothing.")
+@click.option("--only", is_flag=True, help="Remove all other sources from the index.")
+@click.option("--dry-run", is_flag=True, help="Show what would change without writing anything.")
 @click.option("--watch", is_flag=True, help="Ingest again whenever files of the folders change, until interrupted.")
 @common_options
 def ingest(
@@ -101,11 +103,11 @@ def ingest(
     """Index folders and files, live sites and git repositories.
 
     Files may be Markdown, MDX, HTML, text, reStructuredText, AsciiDoc, notebooks, EPUB or PDF. A site is the URL of its
-    first page: all pages below it are read. A repository is a URL that git can clone; #main names a branch or tag.
-    PATTERN is as in .gitignore, relative to the source; "" means none again.
+    first page: all pages below it are read. A repository is a URL that git can clone, with #main for a branch or tag.
+    PATTERN has the syntax of .gitignore and is relative to the source; "" removes earlier patterns.
 
-    Sources that are not given stay in the index, and options that are not given stay as they were. Without SOURCE, all
-    sources of the index are read again.
+    Other sources stay in the index, and omitted options keep their earlier values. Without SOURCE, all sources of the
+    index are read again.
     """
     from glossator.cli.ingest import run_ingest
 
@@ -121,7 +123,7 @@ def ingest(
         patterns(versions),
     )
     if dry_run and watch:
-        raise click.UsageError("Give either --dry-run or --watch.")
+        raise click.UsageError("Use either --dry-run or --watch.")
     run_ingest(build_engine(data_dir), sources, options, only=only, dry_run=dry_run, watch=watch, as_json=as_json)
 
 
@@ -262,9 +264,9 @@ def verify(
     from glossator.cli import batches, terminal
 
     if (text is None) == (batch is None):
-        raise click.UsageError("Give either TEXT or --batch.")
+        raise click.UsageError("Pass either TEXT or --batch.")
     if version is not None and (sources or batch is not None):
-        raise click.UsageError("--version is for a text that is checked against the book.")
+        raise click.UsageError("--version applies only if the text is checked against the book.")
     engine = build_engine(data_dir)
     if batch is not None:
         results = batches.verify_batch(engine.verifier, batches.read_batch(_read(batch)))
@@ -377,7 +379,7 @@ def main() -> None:
         context = getattr(error, "ctx", None)
         _fail(f"{error.format_message()} Try `{context.command_path if context else 'glossator'} --help`.", 2)
     except BrokenPipeError:
-        # The reader of our output is gone; nothing more may be written to it, not even at exit.
+        # The process that reads our output is gone; nothing more may be written to it, not even at exit.
         os._exit(1)
 
 
@@ -389,7 +391,7 @@ def _fail(message: str, code: int) -> None:
 
 
 def _interrupt(number: int, _frame: object) -> None:
-    """Exit at once: a normal exit would wait for running threads, and partial work does no harm."""
+    """Exit immediately: a normal exit would wait for running threads, and partial work does no harm."""
     from glossator.cli.terminal import show_cursor
 
     show_cursor()

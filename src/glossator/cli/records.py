@@ -62,7 +62,7 @@ def export(session_id: str, user: str | None, data_dir: Path | None, as_json: bo
 @_one_session
 @common_options
 def reset(session_id: str, user: str | None, data_dir: Path | None, as_json: bool) -> None:
-    """Start a conversation over, with the same id."""
+    """Delete the messages of a conversation and keep its id."""
     from glossator.pipeline import conversations
 
     name, _ = _of_session(session_id, user, data_dir, conversations.reset)
@@ -93,7 +93,7 @@ def _of_session(session_id: str, user: str | None, data_dir: Path | None, work: 
 @click.option("--limit", default=20, show_default=True, type=click.IntRange(1, 10_000), help="Maximum number.")
 @common_options
 def feedback(limit: int, data_dir: Path | None, as_json: bool) -> None:
-    """List readers' feedback, most recent first."""
+    """List users' feedback, most recent first."""
     from glossator.cli import terminal
 
     engine = build_engine(data_dir)

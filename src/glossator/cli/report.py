@@ -51,11 +51,11 @@ def _show_source(source: SourceSummary) -> None:
     kind = "live site" if source.layout == "site" else f"{source.layout} layout"
     console.print(Text(sanitized(f"{source.name}: {kind} ({source.reason})")), soft_wrap=True)
     target = "here, at" if source.address.startswith("/") else "at"
-    versions = f"; versions {', '.join(source.versions)}, of which the first is current" if source.versions else ""
+    versions = f"; versions {', '.join(source.versions)} (the first is current)" if source.versions else ""
     place = f"    citations open its pages {target} {source.address}{versions}"
     console.print(Text(sanitized(place), style="dim"), soft_wrap=True)
     if source.layout == "plain" and source.reason.startswith("none of"):
-        hint = "    addresses follow the file names; if a generator builds the site, name its folder or choose --layout"
+        hint = "    URLs follow the file names; if a site generator builds the site, ingest its folder or pass --layout"
         console.print(Text(hint, style="dim"), soft_wrap=True)
 
 

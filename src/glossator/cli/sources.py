@@ -30,7 +30,7 @@ def list_indexed(data_dir: Path | None, as_json: bool) -> None:
 @click.argument("source", metavar="NAME|PATH|URL")
 @common_options
 def remove(source: str, data_dir: Path | None, as_json: bool) -> None:
-    """Remove a source from the index; its files stay as they are, and so do the other sources."""
+    """Remove a source from the index; its files are not deleted."""
     from glossator import pipeline
     from glossator.cli import terminal
 

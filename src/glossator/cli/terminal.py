@@ -127,7 +127,7 @@ def show_books(books: Sequence[BookSummary]) -> None:
         facts = [f"{book.documents} pages, {book.chunks} chunks", f"generation {book.generation} of {book.updated}"]
         facts += [f"versions {', '.join(book.versions)}"] if book.versions else []
         facts += [f"languages {', '.join(book.languages)}"] if book.languages else []
-        name = Text.assemble((book.name or "(without a name)", "bold"), f"  {sanitized(book.title)}")
+        name = Text.assemble((book.name or "(unnamed)", "bold"), f"  {sanitized(book.title)}")
         console.print(name, soft_wrap=True)
         console.print(Text(sanitized(f"    {book.error or '; '.join(facts)}"), style="dim"), soft_wrap=True)
 
@@ -227,7 +227,7 @@ def show_sessions(sessions: Sequence[Session]) -> None:
 
 
 def show_feedback(feedback: Sequence[Feedback]) -> None:
-    """Print readers' feedback, most recent first."""
+    """Print users' feedback, most recent first."""
     if not feedback:
         console.print("No feedback.")
     for each in feedback:

@@ -8,7 +8,7 @@ from enum import StrEnum
 UNAVAILABLE_NOTICE = "AI summarization unavailable."
 """Shown when a language model should have written the answer but could not."""
 
-KEYWORDS_NOTICE = "Search by meaning is unavailable: only keywords were searched."
+KEYWORDS_NOTICE = "Semantic search is unavailable: only keywords were searched."
 """Shown when the embedding model failed."""
 
 SELECTION_TITLE = "Your selection"
@@ -151,7 +151,7 @@ class CheckedDraft:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a reader gets: cited sentences, or an abstention with suggestions."""
+    """What a user gets: cited sentences, or an abstention with suggestions."""
 
     text: str
     sentences: tuple[Sentence, ...]

@@ -39,7 +39,7 @@ class ContextMode(StrEnum):
 
 
 class Rating(StrEnum):
-    """A reader's rating of an answer."""
+    """A user's rating of an answer."""
 
     UP = "up"
     DOWN = "down"

@@ -1,4 +1,4 @@
-"""Everything that can go wrong, in one tree.
+"""All errors, in one tree.
 
 GlossatorError
 ├── BadInput                      the caller can fix it
@@ -135,7 +135,7 @@ class KeyFileUnreadable(StorageError):
 
 
 class Unauthorized(GlossatorError):
-    """No API key, or no valid one; the response never says which part was wrong."""
+    """Missing or invalid API key; the response does not say which part was wrong."""
 
 
 class Forbidden(GlossatorError):

@@ -146,7 +146,7 @@ def sync_tree(folder: Path) -> None:
 
 
 def is_in_memory(path: Path) -> bool:
-    """Whether a file or folder is on a file system in memory; only Linux tells."""
+    """Whether a file or folder is on a file system in memory; only known on Linux."""
     number = path.stat().st_dev
     mounts = Path("/proc/self/mountinfo")
     rows = [line.split() for line in mounts.read_text("utf-8", "replace").splitlines()] if mounts.exists() else []

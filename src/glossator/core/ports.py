@@ -103,11 +103,11 @@ class Reader(Protocol):
         """Read sources, so that texts can be judged against them; `keep` those that others may ask about."""
 
     def judge(self, text: str, sources: Sequence[ReadSource]) -> list[Reading]:
-        """What the model says of a claim or a question, against each source; nothing if the text is too long."""
+        """The predictions for a claim or a question against each source; none if the text is too long."""
 
 
 class SecondOpinion(Protocol):
-    """Judges the claims that stay in doubt."""
+    """Judges doubtful claims."""
 
     @property
     def name(self) -> str:
@@ -241,7 +241,7 @@ class GenerationContents:
 
 
 class GenerationStore(Protocol):
-    """All generations of one index: the next is built beside the current one, then readers are switched to it."""
+    """All generations of one index: the next is built next to the current one, then becomes the current one."""
 
     @property
     def place(self) -> str:
@@ -263,7 +263,7 @@ class GenerationStore(Protocol):
         """Whether nothing has been ingested."""
 
     def books(self) -> list[str]:
-        """The names of the books whose indexes are beside this one, which is that of the book without a name."""
+        """The names of the books whose indexes are next to this one, which belongs to the unnamed book."""
 
     def fingerprint(self) -> str:
         """That of the embedding model that made the current generation; empty if there is none to read."""
@@ -286,7 +286,7 @@ class GenerationStore(Protocol):
     def build(
         self, manifest: Manifest, contents: GenerationContents, check: Callable[[Generation], None] = no_check
     ) -> None:
-        """Write a generation beside the others, check it, make it the current one, and delete those no longer needed.
+        """Write a generation next to the others, check it, make it the current one, and delete those no longer needed.
 
         Needs the lock. If anything fails, the current generation stays as it is.
         """
@@ -294,7 +294,7 @@ class GenerationStore(Protocol):
     def roll_back(self, fingerprint: str) -> Manifest:
         """Make the generation that served before the current one again, in one step; its manifest. Needs the lock.
 
-        A second call returns to the generation that was left. One that cannot be searched is refused.
+        A second call undoes the first. A generation that cannot be searched is refused.
         """
 
     def clear(self) -> None:

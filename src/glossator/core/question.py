@@ -20,7 +20,7 @@ Past = tuple[tuple[str, str], ...]
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What a reader asks.
+    """What a user asks.
 
     With a `selection`, the answer comes from that text only. With a `session`, the answer becomes part of that
     conversation; a request repeated with the same `idempotency_key` gets the stored answer. `deadline` is the

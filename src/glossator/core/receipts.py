@@ -86,12 +86,12 @@ class ReplayedSentence:
 
     @property
     def stands(self) -> bool:
-        """Whether its quote still stands in the book."""
+        """Whether its quote is still in the book."""
         return self.source not in (SourceState.CHANGED, SourceState.GONE)
 
     @property
     def holds(self) -> bool:
-        """Whether its quote still stands and supports it."""
+        """Whether its quote is still in the book and supports it."""
         return self.stands and self.now.supported
 
 

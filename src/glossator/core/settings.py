@@ -38,7 +38,7 @@ class Settings(BaseSettings):
     book: str = Field(
         "",
         pattern=rf"^(?:{BOOK_NAME})?$",
-        description="Book that commands use, and that is served at `/`; empty means the one without a name.",
+        description="Book that commands use, and that is served at `/`; empty means the unnamed book.",
     )
     index: Literal["auto", "embedded", "postgres", "qdrant"] = Field(
         "auto", description="Where the index is; `auto` is `qdrant` if QDRANT_URL is set, else `embedded`."
@@ -46,34 +46,33 @@ class Settings(BaseSettings):
     index_name: str = Field(
         "glossator",
         pattern=r"^[a-z][a-z0-9_]{0,39}$",
-        description="Name of the index on a shared server; the name of a book is added to it.",
+        description="Name of the index on a shared server; the name of a book is appended.",
     )
     qdrant_url: str = _named("QDRANT_URL", "Qdrant server for the index.")
     qdrant_api_key: SecretStr = _secret("QDRANT_API_KEY", "API key for the Qdrant server.")
     qdrant_shards: int = Field(0, ge=0, le=1000, description="Shards of the index on Qdrant; 0: the server's default.")
     qdrant_replicas: int = Field(1, ge=1, le=32, description="Copies of each shard on Qdrant.")
     qdrant_quantization: Literal["none", "scalar"] = Field(
-        "none", description="`scalar` keeps one byte per dimension in the memory of Qdrant, and vectors on its disk."
+        "none",
+        description="`scalar` keeps one byte per dimension in Qdrant's memory, and the full vectors on its disk.",
     )
     embedder: str = Field("local", description="`local`, a folder that contains a model, or a remote model.")
     llm: str = Field("", description="Language models, in order of preference; empty means quotes only.")
-    judge: str = Field("", description="A language model that judges claims in doubt; empty means none.")
+    judge: str = Field("", description="Language model that judges doubtful claims; empty means none.")
     answer_seconds: float = Field(30.0, gt=0, le=600, description="Timeout for writing an answer.")
-    query_seconds: float = Field(5.0, ge=1, le=600, description="Time within which `/query` answers.")
+    query_seconds: float = Field(5.0, ge=1, le=600, description="Timeout of the answer of `/query`.")
     similarity_threshold: float = Field(
-        ANSWERABLE, ge=0, le=1, description="Score of the best passage below which a question is not answered."
+        ANSWERABLE, ge=0, le=1, description="A question is not answered if the best passage scores below this."
     )
     cache_answers: int = Field(1000, ge=0, le=1_000_000, description="Answers cached in memory; 0 disables the cache.")
     threads: int = Field(0, ge=0, le=256, description="Threads for local models; 0 means all cores.")
     verify_models: bool = Field(True, description="Whether verification uses models, or compares words only.")
     reader: Literal["auto", "off"] = Field(
-        "auto", description="`auto` uses the reader model for answers and checks; `off` does without it."
+        "auto", description="`auto` uses the reader model for answers and checks; `off` disables it."
     )
     max_file_mb: float = Field(10.0, gt=0, le=1000, description="Maximum size of a file; larger ones are skipped.")
     max_pages: int = Field(10_000, ge=1, le=1_000_000, description="Maximum number of pages of a live site.")
-    fetch_minutes: float = Field(
-        60.0, gt=0, le=10_000, description="Time within which a site or repository must be fetched."
-    )
+    fetch_minutes: float = Field(60.0, gt=0, le=10_000, description="Timeout for fetching a site or repository.")
     database_url: SecretStr = _secret("DATABASE_URL", "Postgres database for conversations, and for a shared index.")
     embedder_api_key: SecretStr = Field(SecretStr(""), description="API key for an embedder given by its URL.")
     llm_api_key: SecretStr = Field(SecretStr(""), description="API key for a language model given by its URL.")
@@ -105,7 +104,7 @@ class Settings(BaseSettings):
         le=1_000_000,
         description="Rate limit per address of requests without a valid key; 0: unlimited.",
     )
-    redis_url: SecretStr = _secret("REDIS_URL", "Redis or Valkey server where all workers share rate limits.")
+    redis_url: SecretStr = _secret("REDIS_URL", "Redis or Valkey server for rate limits shared by all workers.")
     max_running: int = Field(64, ge=1, le=10_000, description="Concurrency limit: requests served at once.")
     max_waiting: int = Field(256, ge=0, le=100_000, description="Requests that may queue; more are rejected.")
     request_seconds: float = Field(60.0, gt=0, le=3600, description="Timeout of a request, including a stream.")
@@ -115,7 +114,7 @@ class Settings(BaseSettings):
     )
     cors_origins: str = Field("", description="Origins that may call the API from a browser, separated by commas.")
     public_reading: bool = Field(
-        False, description="Whether anyone may read the book and ask from its pages, although there are keys."
+        False, description="Whether anyone may read the book and ask from its pages even if keys exist."
     )
     log_format: Literal["auto", "text", "json"] = Field(
         "auto", description="Format of log lines: `text`, `json`, or `auto`, which is text on a terminal."

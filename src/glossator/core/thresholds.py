@@ -1,4 +1,4 @@
-"""All thresholds that decide what a reader sees, each with its reason."""
+"""All thresholds that decide what a user sees, each with its reason."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ ANSWERABLE = 0.3
 """Relevance below which a question counts as not answered by the book; embedders are calibrated to this value."""
 
 ANSWERABLE_POINTED_AT = 0.1
-"""The same for a selection that the question points at ("what does this mean?"): the reader chose the text."""
+"""The same for a selection that the question refers to ("what does this mean?"): the user chose the text."""
 
 DRAFTABLE = 0.1
-"""Relevance below which a question does not reach a language model either: the book clearly does not speak of it."""
+"""Relevance below which a question does not reach a language model either: the book clearly does not cover it."""
 
 LOW_CONFIDENCE = 0.5
 """Between `ANSWERABLE` and this, the best passage is a weak match and the answer is marked `low_confidence`."""
@@ -37,7 +37,7 @@ def is_answerable(relevance: float, threshold: float = ANSWERABLE, *, pointed_at
 
 
 def is_draftable(relevance: float, threshold: float, *, was_read: bool) -> bool:
-    """Whether a language model is asked. If the reader model has read the passages, it may decline for itself."""
+    """Whether a language model is asked. If the reader model has read the passages, the threshold is lower."""
     lenient = was_read and threshold == ANSWERABLE
     return relevance >= (DRAFTABLE if lenient else threshold)
 

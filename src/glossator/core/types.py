@@ -263,7 +263,7 @@ class SkippedFile:
 
 @dataclass(frozen=True, slots=True)
 class PageNote:
-    """A page of which something was left out, and what."""
+    """A page with skipped content, and what was skipped."""
 
     path: str
     note: str

@@ -1,4 +1,4 @@
-"""Validation of what callers and operators send: text and its length, URLs and API keys."""
+"""Validates input of callers and operators: text and its length, URLs and API keys."""
 
 from __future__ import annotations
 

@@ -175,7 +175,7 @@ class EmbeddingClient:
         return bytes(content)
 
     def _error_for_status(self, status: int, content: bytes, retry_after: float | None) -> Exception:
-        """The error that a status stands for; a transient one is retried."""
+        """The error for a status; a transient one is retried."""
         endpoint = self._endpoint
         message = _server_message(content, endpoint.api_key)
         if b"insufficient_quota" in content:  # OpenAI's code for an exhausted account, sent with status 429

@@ -1,4 +1,4 @@
-"""How a local model wants to be used: pooling, prompts and length, as sentence-transformers writes them to files."""
+"""Configuration of a local model: pooling, prompts and length, read from its sentence-transformers files."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ BYTES_PER_TOKEN = 4
 
 
 CALIBRATION_SECONDS = 10.0
-"""How long a reader waits for the calibration of a model; it continues, and later readers have it."""
+"""How long a request waits for the calibration of a model; it continues for later requests."""
 
 
 class RemoteEmbedder:
@@ -141,7 +141,7 @@ class RemoteEmbedder:
         return self._guarded(lambda: call_within(timeout_seconds, embed))
 
     def _guarded(self, work: Callable[[], T]) -> T:
-        """Work through the circuit breaker: a model that is down must not keep every reader waiting."""
+        """Work through the circuit breaker: a model that is down must not block every request."""
         if not self.breaker.allow_call():
             raise self._client.unreachable("its circuit breaker is open")
         try:

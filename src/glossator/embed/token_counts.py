@@ -1,4 +1,4 @@
-"""Counts the tokens of texts: a tokenizer that divides text into words first encodes each different word once."""
+"""Counts the tokens of texts; if the tokenizer splits text into words first, each distinct word is encoded once."""
 
 from __future__ import annotations
 

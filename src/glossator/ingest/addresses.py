@@ -1,4 +1,4 @@
-"""Addresses of pages: each source has a path of its own on the server, and no two pages have the same address."""
+"""URLs of pages: each source has its own path on the server, and no two pages have the same URL."""
 
 from __future__ import annotations
 
@@ -48,13 +48,13 @@ def place_documents(
     for root, source in sources.items():
         found = {local_path(d.url, mounts.values()): d for d in _moved(source, mounts[root])}
         for path in found.keys() & used.keys():
-            reason = f"the page has the same URL as {used[path]} of another source. Give another --base-url."
+            reason = f"the page has the same URL as {used[path]} of another source. Use a different --base-url."
             skipped.append(SkippedFile(found[path].document_id, reason))
         placed[root] = tuple(d for path, d in found.items() if path not in used)
         if not placed[root]:
             raise SourceError(
-                f"All pages of {root} have the URLs of another source in the index.",
-                "Give another --base-url, or remove that source: `glossator sources list` shows them.",
+                f"All pages of {root} have the same URLs as another source in the index.",
+                "Use a different --base-url, or remove that source: `glossator sources list` shows them.",
             )
         used |= {path: d.document_id for path, d in found.items()}
     return placed, tuple(sorted(skipped, key=lambda skip: skip.path))

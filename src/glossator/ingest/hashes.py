@@ -1,4 +1,4 @@
-"""Content hashes of documents: three parts tell whether the text, the address or something else has changed."""
+"""Content hashes of documents: three parts show whether the text, the URL or something else has changed."""
 
 from __future__ import annotations
 

@@ -148,13 +148,13 @@ def _existing_path(source: str) -> Path:
             return path
     except (OSError, ValueError):
         pass
-    raise SourceError(f"{source} does not exist.", "Give a folder or file that exists.")
+    raise SourceError(f"{source} does not exist.", "Pass a folder or file that exists.")
 
 
 def _included_folder(name: str | None) -> Path | None:
     folder = Path(name) if name else None
     if folder is not None and not os.path.isdir(folder):  # noqa: PTH112 - false also for a name that is too long
-        raise SourceError(f"{name} is not a folder.", "Give --snippets the folder of the files that pages include.")
+        raise SourceError(f"{name} is not a folder.", "Pass the folder of the included files with --snippets.")
     return folder
 
 
@@ -163,7 +163,7 @@ def _no_documents_message(source: str, skipped: list[SkippedFile]) -> tuple[str,
         files = sum(skip.files for skip in skipped)
         return f"{skipped[0].path}: {skipped[0].reason}", f"({files:,} files were skipped.)" if files > 1 else ""
     suffixes = " ".join(sorted(READABLE_SUFFIXES))
-    return f"{source} contains no readable files.", f"Give a folder or file of one of these types: {suffixes}."
+    return f"{source} contains no readable files.", f"Pass a folder or file of one of these types: {suffixes}."
 
 
 def _with_distinct_urls(documents: list[Document], skipped: list[SkippedFile]) -> Iterator[Document]:

@@ -1,4 +1,4 @@
-"""Links and images of a page: what each refers to, among the pages and the files of its source."""
+"""Resolves links and images of a page to the pages and files of its source."""
 
 from __future__ import annotations
 

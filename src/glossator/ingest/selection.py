@@ -1,4 +1,4 @@
-"""Turns a reader's selection into a document, so that it is chunked like a page."""
+"""Turns a user's selection into a document, so that it is chunked like a page."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Versions of a book: those that a generator publishes beside each other become versions of one source.
+"""Versions of a book: versions that a generator publishes side by side belong to one source.
 
 Docusaurus keeps them in `versioned_docs` (its layout knows), mike (MkDocs) lists them in `versions.json` of the built
 site, and Sphinx sites have a folder for each, such as `en/1.2/` and `en/stable/`.
@@ -109,7 +109,7 @@ def _published_by_mike(site: SiteLayout) -> tuple[BookVersion, ...]:
 
 
 def redirect_of(html: str) -> str:
-    """The folder that a page leads to at once; empty if it is a page of its own."""
+    """The folder that a page redirects to; empty if it is a real page."""
     found = _REDIRECT.search(html)
     return found[1] if found else ""
 

@@ -53,7 +53,7 @@ async def ingest(
     *,
     dry_run: bool = False,
 ) -> IngestReport:
-    """Index sources: unchanged text is not embedded again, and readers see the new index only when it is complete.
+    """Index sources: unchanged text is not embedded again, and the new index is used only when it is complete.
 
     Without sources, those of the index are read again. A dry run only reports what would change.
     """
@@ -62,7 +62,7 @@ async def ingest(
 
 
 async def rollback(engine: Engine) -> RollbackReport:
-    """Return to the generation that served before; a second rollback returns to this one."""
+    """Switch back to the previous generation; a second rollback undoes the first."""
     return await asyncio.to_thread(roll_back, engine)
 
 

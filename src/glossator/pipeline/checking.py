@@ -32,8 +32,8 @@ MAX_QUERY_LENGTH = 500
 """Characters of a claim that are searched for."""
 
 MAX_EMBEDDED_LENGTH, _EMBEDDING = 9_600, 300
-"""Characters of claims that are searched for by meaning: a dozen of the longest queries. An embedding costs as much as
-so many characters more. Later claims are searched for by keywords alone."""
+"""Characters of claims that are searched for by embedding: a dozen of the longest queries. Each embedding counts as so
+many characters more. Later claims are searched for by keywords only."""
 
 _SEARCH_COST, _COST_PER_EMBEDDED_CHARACTER, _COST_PER_SOURCE_CHARACTER = 3_000, 35, 3
 """In microseconds, as `verification/budget.py` counts."""

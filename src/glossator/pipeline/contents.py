@@ -62,7 +62,7 @@ class SourceReader:
         return self._read(location, merged_options(options, known), known)
 
     def read_again(self, location: Location, options: SourceOptions) -> LoadedSource:
-        """Read a source with these options, whatever is indexed of it."""
+        """Read a source with these options, even if it is already indexed."""
         found = self._read(location, options, None)
         assert found is not None  # noqa: S101 - only a known source is left out
         return found
@@ -113,7 +113,7 @@ class SourceReader:
         from glossator.ingest.site.read import SiteRequest, read_site
 
         if options.layout or options.snippets:
-            raise BadInput("A live site has no layout and no included files.", "Leave out --layout and --snippets.")
+            raise BadInput("A live site cannot have a layout or included files.", "Remove --layout and --snippets.")
         settings = self.engine.settings
         policy = self._policy(options)
         files = FileFilter(options.include or (), options.exclude or ())

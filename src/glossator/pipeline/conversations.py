@@ -1,4 +1,4 @@
-"""Conversations: answers become exchanges, each stored exactly once or not at all, one turn at a time."""
+"""Conversations: answers become exchanges, each stored atomically and at most once, one turn at a time."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def _session(question: Question) -> SessionKey:
 
 @asynccontextmanager
 async def _turn(engine: Engine, question: Question) -> AsyncIterator[Turn | None]:
-    """A turn, always released; None while the database is unavailable, so that answers continue without memory."""
+    """A turn, always released; None while the database is unavailable, so that questions are still answered."""
     try:
         turn = await engine.records.begin_turn(_session(question), question, question.idempotency_key)
     except DatabaseUnavailable as error:
@@ -143,7 +143,7 @@ async def delete(engine: Engine, key: SessionKey) -> None:
 
 
 async def reset(engine: Engine, key: SessionKey) -> None:
-    """Start a conversation over; everything made in it is deleted."""
+    """Reset a conversation: its exchanges, receipts and feedback are deleted."""
     await engine.records.reset(key)
     await evict_deleted_answers(engine)
 

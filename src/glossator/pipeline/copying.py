@@ -39,14 +39,15 @@ class CopyReport:
 def copy_index(
     settings: Settings, target_kind: IndexKind, source_kind: IndexKind | None, progress: Progress
 ) -> CopyReport:
-    """Copy the current generation; readers of the target see it once it is complete and checked.
+    """Copy the current generation; the target uses it once it is complete and checked.
 
     If a copy to a server is interrupted, the next one continues with what was written.
     """
     source_kind = source_kind or index_kind(settings)
     if source_kind == target_kind:
         raise BadInput(
-            f"The index is in {target_kind!r} already.", "Name another with --to, or the source with --from."
+            f"The index is in {target_kind!r} already.",
+            "Choose another target with --to, or another source with --from.",
         )
     with (
         closing(make_generations(settings, source_kind)) as source,

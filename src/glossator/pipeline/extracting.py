@@ -54,8 +54,8 @@ def extract(
 ) -> Answer | None:
     """An answer from the passages found, or None if none of their sentences answers the question.
 
-    `reading` is what the reader says of their sentences. `replaced` counts the claims of a language model that the
-    answer replaces: they lower its confidence.
+    `reading` has the predictions of the reader model for their sentences. `replaced` counts the claims of a language
+    model that the answer replaces: they lower its confidence.
     """
     vectors = book.index.sentence_vectors([item.chunk for item in found.chunks])
     material = [
@@ -75,13 +75,13 @@ def extract(
 
 @dataclass(frozen=True, slots=True)
 class SelectionReading:
-    """The best chunks of a selection for a question, and what search and reader say of them."""
+    """The best chunks of a selection for a question, with the results of the search and the reader model."""
 
     query: QueryEmbedding
     words: QuestionWords
     material: list[ScoredChunk]
     relevance: float
-    """By the search alone."""
+    """By the search only."""
     reading: QuestionReading
 
 
@@ -122,7 +122,7 @@ def read_selection(engine: Engine, question: str, selection: str, deadline: floa
 
 
 def _read(engine: Engine, question: str, material: Sequence[ScoredChunk], query: Vector) -> QuestionReading:
-    """What the reader says of the selection's best chunks."""
+    """The prediction of the reader model for the selection's best chunks."""
     if engine.reader is None:
         return NOTHING_READ
     chunks, nearness = [item.chunk for item in material], [item.vectors @ query for item in material]

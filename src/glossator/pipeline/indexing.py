@@ -1,4 +1,4 @@
-"""Ingest: reads sources, embeds new text, builds the next generation beside the current one, and switches to it."""
+"""Ingest: reads sources, embeds new text, builds the next generation next to the current one, and switches to it."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from glossator.pipeline.wiring import Engine
 from glossator.store.index.generations import Generations
 
 _LOST_INDEX = SkippedFile(
-    "The previous index", "it cannot be read, so it was replaced; sources that were not given now are lost."
+    "The previous index", "it could not be read and was replaced; sources not given in this command are lost."
 )
 
 
@@ -70,7 +70,7 @@ class IngestRequest:
 
 
 def build_generation(engine: Engine, request: IngestRequest, progress: Progress) -> IngestReport:
-    """Index the sources; the current generation serves requests until the new one is complete."""
+    """Index the sources; the current generation stays in use until the new one is complete."""
     started, times = time.monotonic(), collect_stage_times()
     known = _by_root(indexed_sources(engine))
     sources, options = request.sources or tuple(known), request.options
@@ -172,7 +172,7 @@ def remove_and_rebuild(engine: Engine, name_or_path: str, progress: Progress) ->
 
 
 def roll_back(engine: Engine) -> RollbackReport:
-    """Make the generation that served before the current one again."""
+    """Make the previous generation the current one."""
     with ingest_lock(engine):
         replaced = engine.generations.current() or 0
         manifest = engine.generations.roll_back(engine.embedder.fingerprint)
@@ -180,7 +180,7 @@ def roll_back(engine: Engine) -> RollbackReport:
 
 
 async def delete_book(engine: Engine) -> None:
-    """Delete a book that has a name: its index, caches, jobs, conversations, receipts and feedback."""
+    """Delete a named book: its index, caches, jobs, conversations, receipts and feedback."""
     await asyncio.to_thread(_delete_index, engine)
     await engine.records.database.drop_schema()
     await engine.close()
@@ -191,7 +191,7 @@ async def delete_book(engine: Engine) -> None:
 
 
 def _delete_index(engine: Engine) -> None:
-    """Readers stop finding the book at once; no ingest may be running."""
+    """The book disappears from searches immediately; no ingest may be running."""
     with ingest_lock(engine):
         engine.generations.clear()
     engine.generations.drop_all()
@@ -199,11 +199,11 @@ def _delete_index(engine: Engine) -> None:
 
 def _check_options(sources: Sequence[str], options: SourceOptions) -> None:
     if not sources:
-        raise BadInput("No source is given, and the index has none.", "Name a folder, a file or a URL.")
+        raise BadInput("No source was given, and the index has none.", "Pass a folder, a file or a URL.")
     if options.base_url:
         validate_base_url(options.base_url)
     if options.name and (len(sources) > 1 or not clean_name(options.name)):
-        raise BadInput("A name is for one source, and not empty.", "Ingest the sources one by one.")
+        raise BadInput("A name must not be empty, and applies to one source only.", "Ingest the sources one by one.")
 
 
 def _compare(

@@ -1,4 +1,4 @@
-"""Reads the best passages for a question: which of them answer it, and with which sentence."""
+"""Runs the reader model on the best passages for a question: which of them answer it, and with which sentence."""
 
 from __future__ import annotations
 
@@ -30,25 +30,25 @@ MAX_PASSAGES = 5
 
 @dataclass(frozen=True, slots=True)
 class Effort:
-    """How much is read for a question: parts of passages, those with the sentences nearest to the question first."""
+    """How much the reader model reads for a question: parts of passages, those nearest to the question first."""
 
     first_parts: int
     max_parts: int
-    """Read at once, and altogether if none of the first answers."""
+    """Parts read in the first stage, and in total if none of the first answers."""
     open_levels: tuple[float, float]
     """The levels of the best passage in the search between which reading may change the decision."""
     hopeless: float = -math.inf
-    """If the first parts answer less than this (a logit), no more are read."""
+    """If the logits of the first parts are below this, no more are read."""
 
 
 FULL_EFFORT = Effort(2, 5, (-20.0, math.inf))
-"""27 % of the answerable questions need more than the first parts; the decisions are as good as if all were read."""
+"""27 % of the answerable questions need the second stage; the decisions are as good as if all parts were read."""
 EFFORT_UNDER_LOAD = Effort(1, 3, (-20.0, 3.0), -3.0)
-"""Half as much as what is needed otherwise: 12.4 % of the answerable questions are refused instead of 10.7 %, and
+"""Half of the usual work: 12.4 % of the answerable questions are refused instead of 10.7 %, and
 37.6 % of those near the topic instead of 53.1 % (development books, bench/fit/fit_answers.py)."""
 
 MAX_PART_TOKENS, MAX_QUESTION_TOKENS = 160, 90
-"""A longer passage is read in parts; a longer question is left to the search."""
+"""A longer passage is read in parts; for a longer question only the search is used."""
 
 RANK_PENALTY = 0.02
 """Subtracted from the similarity of a part for each passage that ranks higher."""
@@ -72,7 +72,7 @@ Place = tuple[str, int]
 
 @dataclass(frozen=True, slots=True)
 class QuestionReading:
-    """What the reader says of a question: a logit for each passage that was read, and a share for each sentence."""
+    """The prediction for a question: a logit for each passage that was read, and a share for each sentence."""
 
     passages: Mapping[str, float]
     sentences: Mapping[Place, float]
@@ -92,13 +92,13 @@ NOTHING_READ = QuestionReading({}, {})
 
 
 def search_book(engine: Engine, book: Generation, question: Question) -> RetrievalResult:
-    """The best passages of one generation, scored by the search alone."""
+    """The best passages of one generation, scored by the search only."""
     asked = _in_one_version(book, question)
     return retrieve(engine.embedder, book.index, book.documents, asked, book.manifest.generation)
 
 
 def search_keywords(engine: Engine, book: Generation, question: Question) -> RetrievalResult:
-    """The best passages of one generation by its keywords alone, which costs little."""
+    """The best passages of one generation by keyword search only, which is cheap."""
     asked = _in_one_version(book, question)
     return retrieve(None, book.index, book.documents, asked, book.manifest.generation)
 
@@ -112,13 +112,13 @@ def _in_one_version(book: Generation, question: Question) -> Question:
 async def search_in_thread(
     engine: Engine, book: Generation, question: Question
 ) -> tuple[RetrievalResult, QuestionReading]:
-    """Search and read in a thread of its own; what waits for one counts as load."""
+    """Search and read in a separate thread; questions that wait for one count as load."""
     with engine.load:
         return await asyncio.to_thread(search_and_read, engine, book, question)
 
 
 def search_and_read(engine: Engine, book: Generation, question: Question) -> tuple[RetrievalResult, QuestionReading]:
-    """The best passages, scored by the search and by the reader model, and what that says of their sentences."""
+    """The best passages, scored by the search and the reader model, with its predictions for their sentences."""
     found = search_book(engine, book, question)
     chunks = [item.chunk for item in found.chunks[:MAX_PASSAGES]]
     effort = EFFORT_UNDER_LOAD if engine.load.is_high else FULL_EFFORT
@@ -130,7 +130,7 @@ def search_and_read(engine: Engine, book: Generation, question: Question) -> tup
 
 
 def _is_open(found: RetrievalResult, question: Question, effort: Effort) -> bool:
-    """Whether reading may change what the search decides."""
+    """Whether the reader model may change the decision of the search."""
     # Any passage answers "What does it do?" for the reader, so the search alone decides about such a question.
     if not found.chunks or not content_words(question.text):
         return False
@@ -147,11 +147,11 @@ def read_if_possible(
     *,
     keep: bool = False,
 ) -> QuestionReading:
-    """Read chunks; if the model fails, the search alone decides. A reader's own selection is not to be kept."""
+    """Read chunks; if the model fails, only the search decides. A user's own selection must not be cached."""
     try:
         return read_question(reader, question, chunks, nearness, effort, keep=keep)
     except ReaderUnavailable as error:
-        _log.warning("the search alone chooses: %s", error)
+        _log.warning("reader model not used, ranking by search only: %s", error)
         return NOTHING_READ
 
 
@@ -188,7 +188,7 @@ def _judge(reader: Reader, question: str, parts: Sequence[_NearPart], *, keep: b
 
 
 def rescore(found: RetrievalResult, reading: QuestionReading) -> RetrievalResult:
-    """Search results in the same order, scored by what the reader model says as well; scores still fall with rank."""
+    """Search results in the same order, scored with the reader model as well; scores still fall with rank."""
     if not reading.passages:
         return found
     levels = falling([level_with_reader(item, reading) for item in found.chunks])
@@ -200,7 +200,7 @@ def rescore(found: RetrievalResult, reading: QuestionReading) -> RetrievalResult
 
 
 def level_with_reader(item: RetrievedChunk, reading: QuestionReading) -> float:
-    """The logit of a passage's relevance, by its level in the search and the reader model, if that has read it."""
+    """The logit of a passage's relevance, by its level in the search and, if it was read, in the reader model."""
     answered = reading.passages.get(item.chunk.chunk_id)
     if answered is None:
         return item.level
@@ -209,7 +209,7 @@ def level_with_reader(item: RetrievedChunk, reading: QuestionReading) -> float:
 
 
 def selection_relevance_with_reader(relevance: float, reading: QuestionReading) -> float:
-    """The relevance of a selection, by that of the search and by the reader model, if that has read it."""
+    """The relevance of a selection, by the search and, if it was read, by the reader model."""
     if not reading.passages:
         return relevance
     bias, search, read = SELECTION_RELEVANCE

@@ -1,4 +1,4 @@
-"""Makes receipts, and checks earlier answers against the current book."""
+"""Creates receipts, and checks earlier answers against the current book."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ def _check_again(
 
 
 def _own_words(sentence: Sentence, citation: Citation) -> Citation:
-    """The citation at the words that this sentence rests on: several sentences may cite one passage."""
+    """The citation of the words that support this sentence: several sentences may cite one passage."""
     evidence = sentence.verdict.evidence if sentence.verdict else None
     if evidence is None:
         return citation

@@ -1,4 +1,4 @@
-"""The books of a data directory and the sources of each: listed, found by name, remembered with their options."""
+"""The books of a data directory and their sources: listed, found by name, stored with their options."""
 
 from __future__ import annotations
 
@@ -19,23 +19,23 @@ from glossator.core.types import Document
 from glossator.pipeline.wiring import Engine, make_generations
 
 _SAMPLE_DOCUMENTS, _SAMPLE_CHARACTERS = 50, 4_000
-"""How much of a book tells its language."""
+"""How much of a book is used to detect its language."""
 
 
 def language_of(documents: Iterable[Document]) -> str:
-    """The code of the language of a source; empty if it cannot be told."""
+    """The code of the language of a source; empty if it is unknown."""
     return main_language(d.text[:_SAMPLE_CHARACTERS] for d in islice(documents, _SAMPLE_DOCUMENTS))
 
 
 def language_warning(language: str, embedder: Embedder) -> str:
-    """What follows if a book's language is not one that the embedding model knows, and the remedy; otherwise empty."""
+    """A warning, with a remedy, if the embedding model does not support the language of a book; otherwise empty."""
     if not language or not embedder.languages or language in embedder.languages:
         return ""
     known = " and ".join(NAMES[code] for code in embedder.languages)
     return (
-        f"the text is {NAMES[language]}, but the embedding model knows {known} only: passages are found by their words,"
-        " hardly by their meaning. Set GLOSSATOR_EMBEDDER to a multilingual model (a folder with its ONNX files, or a"
-        " remote model), and ingest again."
+        f"the text is {NAMES[language]}, but the embedding model supports only {known}: passages are found mainly by"
+        " keywords. Set GLOSSATOR_EMBEDDER to a multilingual model (a folder with its ONNX files, or a remote model),"
+        " and ingest again."
     )
 
 
@@ -64,7 +64,7 @@ def book_name(engine: Engine) -> str:
 
 
 def merged_options(options: SourceOptions, known: SourceRecord | None) -> SourceOptions:
-    """The options of a source: what is not given now is as it was given before."""
+    """The options of a source; omitted options keep their earlier values."""
     if known is None:
         return options
     layout = Layout(known.chosen_layout) if known.chosen_layout in list(Layout) else None
@@ -91,8 +91,8 @@ def find_source(sources: Sequence[SourceRecord], name_or_path: str) -> SourceRec
         return matches[0]
     if matches:
         paths = ", ".join(source.root for source in matches)
-        raise BadInput(f"{len(matches)} sources are named {name_or_path!r}.", f"Give the path of one: {paths}.")
-    raise BadInput(f"{name_or_path!r} is not in the index.", "Give a name or path that `glossator sources list` shows.")
+        raise BadInput(f"{len(matches)} sources are named {name_or_path!r}.", f"Use the path of one of them: {paths}.")
+    raise BadInput(f"{name_or_path!r} is not in the index.", "Use a name or path from `glossator sources list`.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +111,7 @@ class BookSummary:
 
 
 def list_books(settings: Settings) -> list[BookSummary]:
-    """The books in which something has been ingested, the one without a name first."""
+    """The books in which something has been ingested, the unnamed one first."""
     with closing(make_generations(settings.for_book(""))) as generations:
         names = ["", *generations.books()]
     found = (_summary(settings.for_book(name)) for name in names)

@@ -148,7 +148,7 @@ class Engine:
 
     @cached_property
     def second_opinion(self) -> SecondOpinion | None:
-        """The language model that judges claims in doubt, if one is configured; opened on first use."""
+        """The language model that judges doubtful claims, if one is configured; opened on first use."""
         return self._open_judge()
 
     @property
@@ -198,7 +198,7 @@ class UniformWordCounts:
 
 
 def wire(settings: Settings, retry_policy: RetryPolicy = DEFAULT_RETRY_POLICY) -> Engine:
-    """Build an engine from settings; what is misconfigured or not installed is refused here."""
+    """Build an engine from settings; configuration errors and missing packages are reported here."""
     chain, judge = configured_models(settings), configured_judge(settings)
     require_database_driver(settings)
     generations = make_generations(settings)
@@ -281,7 +281,7 @@ def make_verifier(settings: Settings) -> Verifier:
 
 
 def make_reader(settings: Settings) -> OnnxReader | None:
-    """The reader; None if it is disabled or its files are not as they should be, as `reader_problem` says."""
+    """The reader model; None if it is disabled or its files are missing or damaged (see `reader_problem`)."""
     reader = _reader(settings.threads)
     return reader if settings.reader == "auto" and reader_problem(settings) is None else None
 
@@ -326,7 +326,7 @@ def _shared_name(settings: Settings) -> str:
     """The name of the book's index on a shared server, short enough for every server."""
     if len(settings.book_index) > _MAX_SHARED_NAME:
         raise SettingsError(
-            f"The names of the index and the book, {settings.book_index}, are too long together.",
+            f"The names of the index and the book, {settings.book_index}, are too long in total.",
             f"Shorten GLOSSATOR_INDEX_NAME or the book's name to {_MAX_SHARED_NAME} characters in all.",
         )
     return settings.book_index

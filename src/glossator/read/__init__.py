@@ -1,1 +1,1 @@
-"""The reader model: does this passage support this sentence, does it answer this question."""
+"""The reader model: whether a passage supports a claim, or answers a question."""

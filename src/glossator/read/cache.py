@@ -1,4 +1,4 @@
-"""The sources that were read last: what the reader knows of a passage does not depend on the question."""
+"""Cache of encoded sources: the encoding of a passage does not depend on the question."""
 
 from __future__ import annotations
 

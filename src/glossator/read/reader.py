@@ -1,4 +1,4 @@
-"""The reader: an ONNX model that reads a text once, and judges claims and questions against it."""
+"""The reader model: an ONNX model that encodes a text once, and judges claims and questions against it."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ class OnnxReader:
         return ReadSource(len(ids), outputs["keys_values"], sentences)
 
     def judge(self, text: str, sources: Sequence[ReadSource]) -> list[Reading]:
-        """What the model says of a claim or a question, against each source; nothing if the text is too long."""
+        """The predictions for a claim or a question against each source; none if the text is too long."""
         encoding = self._tokenizer.encode(text, add_special_tokens=False)
         if len(encoding.ids) > MAX_TEXT_TOKENS:
             return []

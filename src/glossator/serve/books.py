@@ -1,4 +1,4 @@
-"""The books of a server: one at `/`, the others below `/books`, each opened when it is first asked for."""
+"""The books of a server: one at `/`, the others below `/books`, each opened on first use."""
 
 from __future__ import annotations
 
@@ -140,15 +140,15 @@ class Books:
 class BookEntry(BaseModel):
     """One book of the server."""
 
-    name: str = Field(description="Name of the book; empty for the default one if it has none")
+    name: str = Field(description="Name of the book; empty for the unnamed book")
     title: str = Field(description="Title of the book")
     path: str = Field(description="Every route of the API exists below this path for the book")
-    default: bool = Field(description="Whether the routes without a book's name are about this one")
+    default: bool = Field(description="Whether routes without a book name use this one")
     documents: int = Field(description="Number of pages")
     chunks: int = Field(description="Number of passages in the index")
     generation: int = Field(description="Generation of the index; increases with each ingest that changes it")
     versions: list[str] = Field(description="Versions of the book, the current one first; empty if it has none")
-    languages: list[str] = Field(description="ISO 639 codes of the languages of its text, as far as they can be told")
+    languages: list[str] = Field(description="ISO 639 codes of the languages detected in its text")
     updated: str = Field(description="Time of the last ingest that changed it")
 
 

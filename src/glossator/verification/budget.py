@@ -65,12 +65,12 @@ def comparison_cost(claim_words: int, source_words: int) -> int:
 
 
 def reading_cost(tokens: int) -> int:
-    """Of a part of a passage that the reader reads."""
+    """Of a part of a passage that the reader model encodes."""
     return _READING + _READ_TOKEN * tokens
 
 
 def judgement_cost(claim_tokens: int, source_tokens: int) -> int:
-    """Of a claim that the reader judges by a part that it has read."""
+    """Of a claim that the reader model judges against an encoded part."""
     return _JUDGEMENT + _JUDGED_TOKEN * claim_tokens + _SOURCE_TOKEN * source_tokens
 
 

@@ -112,7 +112,7 @@ class Gate:
         self._newlines = 2
 
     def _hold_or_process(self, segment: Segment) -> str:
-        """With a second opinion, the first claim in doubt and all that follows it wait for the end of the draft."""
+        """With a second opinion, the first doubtful claim and everything after it wait for the end of the draft."""
         undecided = self._second_opinion is not None and not self._held and self._judged < MAX_CLAIMS
         if self._held or (undecided and self._is_in_doubt(segment)):
             self._held.append(segment)
@@ -123,7 +123,7 @@ class Gate:
         return segment.kind is SegmentKind.CLAIM and bool(segment.text) and self._judge(segment).in_doubt
 
     def _settle(self) -> str:
-        """Get a second opinion on the claims in doubt, then process what was held."""
+        """Get a second opinion on the doubtful claims, then process the held segments."""
         held, self._held = self._held, []
         doubtful = [segment for segment in held[:MAX_CLAIMS] if self._is_in_doubt(segment)]
         if self._second_opinion is not None and doubtful and self._seconds_left() > 0:
@@ -188,7 +188,7 @@ class Gate:
         return self._release(segment, f" {UNVERIFIED}")
 
     def _quote(self, segment: Segment, verdict: Verdict) -> str:
-        """Instead of a claim in doubt, the words of its source, unless they, or a claim about them, were shown."""
+        """A quote of the source in place of a doubtful claim, unless it, or a claim about it, was already shown."""
         evidence, quote = verdict.evidence, quotation(verdict.evidence)
         if evidence is None or quote is None:
             self._withhold(segment, verdict)

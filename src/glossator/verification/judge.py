@@ -46,7 +46,7 @@ MAX_SENTENCE_TOKENS = 250
 _LINE_BREAK = re.compile(r"(?P<end>)(?:(?<=[.!?:;…。۔])[ \t]*\n|\n[ \t]*\n)\s*")
 
 MAX_ENCODED_TOKENS = 3000
-"""Per answer, in passages and claims; what exceeds it is judged by words alone, so that no text takes long."""
+"""Per answer, in passages and claims; beyond it, claims are judged by the word comparison only."""
 
 _ITEM_MARKER = re.compile(r"(?:[>\s]|[-*+•|#]|\d{1,3}[.)])*+")
 
@@ -124,7 +124,7 @@ class PreparedPassages:
         try:
             return self._read.judge(claim, number, headings, self.tokenized[number - 1], window)
         except ReaderUnavailable as error:
-            _log.warning("claims are compared by words: %s", error)
+            _log.warning("reader model not used, comparing words only: %s", error)
             self._read = None
             return None
 
@@ -146,7 +146,7 @@ class PreparedPassages:
 
 
 class Verifier:
-    """Judges claims; without an encoder and a reader, by words alone."""
+    """Judges claims; without an encoder and a reader model, by the word comparison only."""
 
     def __init__(self, encoder: TokenEncoder | None = None, reader: Reader | None = None) -> None:
         self.encoder, self.reader = encoder, reader
@@ -251,7 +251,7 @@ class Verifier:
     def _reading_features(
         self, claim: TokenizedText, found: Comparison, prepared: PreparedPassages, numbers: Sequence[int]
     ) -> dict[str, float]:
-        """Features from the reader; none for the exact words of the source."""
+        """Features from the reader model; none for the exact words of the source."""
         window = found.window
         if found.is_identical:
             return {}

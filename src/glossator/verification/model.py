@@ -41,7 +41,7 @@ Below `SUPPORTED` if the claim contradicts its source; below `SHOWN` if it may b
 """
 
 _VETOES = ("causes", "letters", "values", "codes", "number", "unit", "number_absent")
-"""Differences that limit the score to 0.4 even if the reader finds a claim supported."""
+"""Differences that limit the score to 0.4 even if the reader model finds a claim supported."""
 
 _VETOES_IF_CLOSE = (
     *("negation_added", "negation_dropped", "modality_changed", "quantifier_changed", "opposite", "exchange"),
@@ -68,12 +68,12 @@ def score(features: dict[str, float]) -> float:
 
 
 def is_short(features: dict[str, float]) -> bool:
-    """Whether a claim is so short that single words decide: the comparison of words counts beside the reader."""
+    """Whether a claim is so short that single words decide: word comparison and reader model are combined."""
     return features["words"] < MIN_LONG_WORDS
 
 
 def _score_short(features: dict[str, float]) -> float:
-    """The words decide if they are sure, or find a difference; otherwise they and the reader do."""
+    """The word comparison decides alone if it shows the claim or finds a difference; else with the reader model."""
     by_words = _score_by_words(features)
     if by_words >= SHOWN or words_decide(features):
         return by_words
@@ -81,7 +81,7 @@ def _score_short(features: dict[str, float]) -> float:
 
 
 def words_decide(features: dict[str, float]) -> bool:
-    """Whether a short claim follows its source, but for a difference: one word changes what it says.
+    """Whether a short claim matches its source apart from a difference, which then changes its meaning.
 
     Or if none of its words is in the source.
     """
@@ -92,7 +92,7 @@ def words_decide(features: dict[str, float]) -> bool:
 
 
 def short_inputs(features: dict[str, float]) -> dict[str, float]:
-    """The inputs of the model for short claims: what the words alone say, and the reader."""
+    """The inputs of the model for short claims: the scores of the word comparison and of the reader model."""
     by_words = min(1 - MIN_SHARE, max(MIN_SHARE, _score_by_words(features)))
     return {
         "by_words": math.log(by_words / (1 - by_words)),
@@ -117,7 +117,7 @@ def limit(features: dict[str, float]) -> float:
 
 
 def _limits(features: dict[str, float]) -> tuple[tuple[float, tuple[str, ...]], ...]:
-    """The limits that apply to a claim: all of them without the reader."""
+    """The limits that apply to a claim; without the reader model, all of them."""
     if "read_support" not in features:
         return _LIMITS
     close, near = features["aligned"] >= _MIN_CLOSE, features["aligned"] >= _MIN_NEAR
@@ -125,12 +125,12 @@ def _limits(features: dict[str, float]) -> tuple[tuple[float, tuple[str, ...]], 
 
 
 def has_veto(features: dict[str, float]) -> bool:
-    """Whether a difference rules out that the claim is true, whatever else speaks for it."""
+    """Whether a difference rules out the claim, whatever its other features are."""
     return any(features[name] for name in _limits(features)[0][1])
 
 
 def _model_for(features: dict[str, float]) -> str:
-    """The model that uses what is known of a claim: by words alone, or also by the token model or the reader."""
+    """The model for the available features: the word comparison only, or with the token model or the reader model."""
     return "reader" if "read_support" in features else "tokens" if "likeness" in features else "words"
 
 

@@ -1,4 +1,4 @@
-"""Describes the differences between a claim and its source for a reader."""
+"""Describes the differences between a claim and its source for the user."""
 
 from __future__ import annotations
 

@@ -43,13 +43,13 @@ def safe_markdown(segment: Segment) -> str | None:
 
 
 def is_shown_as_it_is(text: str) -> bool:
-    """Whether a text is one line that a reader sees unchanged, although it will be read as Markdown."""
+    """Whether a text is one line that is displayed unchanged when it is rendered as Markdown."""
     plain = "\n" not in text and "|" not in text and "`" not in text and not _HIDING_MARKUP.search(text)
     return plain and _visible_words(text) == " ".join(text.split())
 
 
 def _visible_words(text: str) -> str:
-    """The words that a reader sees, without the borders of table cells."""
+    """The visible words, without the borders of table cells."""
     return " ".join(plain_text(text.replace("|", " ")).split())
 
 

@@ -13,8 +13,8 @@ from glossator.ingest.parsing.values import ParseContext
 
 LIMITS = ParserLimits(cpu_seconds=1, memory_bytes=1_000_000_000, result_bytes=100_000)
 FAILURES = {
-    "crash": "reading it ended the parser: it is damaged, or needs more than 1.0 GB. Repair or split the file.",
-    "exit": "reading it ended the parser: it is damaged, or needs more than 1.0 GB. Repair or split the file.",
+    "crash": "it crashed the parser: it is damaged, or needs more than 1.0 GB. Repair or split the file.",
+    "exit": "it crashed the parser: it is damaged, or needs more than 1.0 GB. Repair or split the file.",
     "busy": "reading it took more than 1 seconds. Split the file.",
     "memory": "reading it needs too much memory. Split the file.",
     "much": "it has more than 0 MB of text. Split the file.",

@@ -71,7 +71,7 @@ def test_documents_are_in_the_order_of_the_spine_with_the_titles_of_the_contents
         ("tides.epub/text/one a.xhtml", "/book/text/one%20a.xhtml", ("Part I", "The Moon")),
         ("tides.epub/text/two.xhtml", "/book/text/two.xhtml", ("Part I", "Spring tides")),
     ]
-    assert [note.note for note in contents.notes] == ["the documents without text were left out: cover.xhtml."]
+    assert [note.note for note in contents.notes] == ["documents without text were skipped: cover.xhtml."]
     moon, spring = contents.documents
     assert moon.text == "The Moon\n\nTides follow the Moon. a < b\n\nSee spring tides."
     assert 'href="two.xhtml#spring"' in moon.html
@@ -115,13 +115,13 @@ def test_declared_encodings_are_read(encoding: str, tmp_path: Path) -> None:
 ENTITIES = '<!DOCTYPE a [<!ENTITY a "aaaaaaaaaa"><!ENTITY b "&a;&a;&a;&a;&a;&a;&a;&a;&a;&a;">]>'
 UNREADABLE: dict[str, tuple[dict[str, str | bytes | None], str]] = {
     "no container": ({"META-INF/container.xml": None}, "META-INF/container.xml is missing in the EPUB."),
-    "no package named": ({"META-INF/container.xml": "<container/>"}, "the EPUB names no package document."),
+    "no package named": ({"META-INF/container.xml": "<container/>"}, "the EPUB has no package document."),
     "no package": ({"OEBPS/book.opf": None}, "OEBPS/book.opf is missing in the EPUB."),
     "invalid package": ({"OEBPS/book.opf": "<package>"}, "OEBPS/book.opf in the EPUB is not valid XML."),
     "empty spine": ({"OEBPS/book.opf": "<package/>"}, "the EPUB has no documents in its spine."),
     "entities": (
         {"OEBPS/book.opf": ENTITIES + PACKAGE.partition("?>")[2].replace("Of Tides", "&b;")},
-        "OEBPS/book.opf in the EPUB declares XML entities, which are not read.",
+        "OEBPS/book.opf in the EPUB declares XML entities, which are not allowed.",
     ),
     "deep XML": ({"OEBPS/book.opf": "<a>" * 200}, "OEBPS/book.opf in the EPUB has too many elements."),
     "no text": (
@@ -148,7 +148,7 @@ def test_a_file_that_is_no_archive_is_skipped_and_the_others_are_read(tmp_path: 
     ((path, reason),) = [(Path(skip.path).name, skip.reason) for skip in contents.skipped]
     assert (path, reason) == (
         "bad.epub",
-        "this is no EPUB: it is not a ZIP archive. Check that it is not damaged.",
+        "this is not an EPUB: it is not a ZIP archive. Check that it is not damaged.",
     )
 
 

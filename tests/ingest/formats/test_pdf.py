@@ -194,7 +194,7 @@ UNREADABLE = {
     "pictures only": (
         [[]],
         [1],
-        "the PDF has no text: its pages are pictures. Add a text layer (for example with `ocrmypdf`).",
+        "the PDF has no text: its pages are images. Add a text layer (for example with `ocrmypdf`).",
     ),
     "blank": ([[]], [], "the PDF has no text."),
 }
@@ -209,12 +209,12 @@ def test_a_file_without_text_fails_with_a_reason(
     assert str(failure.value) == reason
 
 
-DAMAGED = {"no PDF": b"Hello", "empty": b"", "cut": b"%PDF-1.4\n1 0 obj\n<<"}
+DAMAGED = {"not a PDF": b"Hello", "empty": b"", "cut": b"%PDF-1.4\n1 0 obj\n<<"}
 
 
 @pytest.mark.parametrize("data", DAMAGED.values(), ids=DAMAGED.keys())
 def test_a_damaged_file_fails_with_a_reason(data: bytes, tmp_path: Path) -> None:
     path = tmp_path / "a.pdf"
     path.write_bytes(data)
-    with pytest.raises(SourceError, match="the PDF is damaged, or no PDF"):
+    with pytest.raises(SourceError, match="the file is damaged, or not a PDF"):
         read_pdf(path, LIMIT)

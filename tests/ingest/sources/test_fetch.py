@@ -106,7 +106,7 @@ def test_url_is_refused(url: str) -> None:
 
 def test_redirect_to_another_scheme_is_refused(site: Site) -> None:
     site.redirect("/out", "file:///etc/passwd")
-    with pytest.raises(FetchRefused, match="not a URL of http"):
+    with pytest.raises(FetchRefused, match="not an http"):
         fetch(f"{site.url}/out")
 
 

@@ -142,7 +142,7 @@ def test_other_urls_are_refused(command: Run, url: str) -> None:
 
 def test_options_for_folders_are_refused(command: Run, site: Site) -> None:
     result = command("ingest", f"{site.url}/docs/", "--layout", "mkdocs")
-    assert result.failed_with(2, "A live site has no layout", "Leave out")
+    assert result.failed_with(2, "A live site cannot have a layout", "Remove --layout")
 
 
 def test_pages_of_a_site_are_shown_by_the_server(site: Site, data: Path) -> None:

@@ -88,7 +88,7 @@ def test_without_sources_those_of_the_index_are_read_again(book: Book, small_boo
 
 
 def test_without_sources_an_empty_index_says_what_to_name(data: Path) -> None:
-    assert run("ingest", "--data-dir", data).failed_with(2, "No source is given", "folder")
+    assert run("ingest", "--data-dir", data).failed_with(2, "No source was given", "folder")
 
 
 def test_stages_are_timed(book: Book, small_book: Path) -> None:

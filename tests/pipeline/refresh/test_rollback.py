@@ -35,7 +35,7 @@ def test_the_command_says_which_generation_serves(book: Book, data: Path) -> Non
     assert "44 percent" in book.ask(MOON).text
     shown = run("rollback", "--data-dir", data)
     assert (shown.code, shown.err) == (0, "")
-    assert shown.out.startswith("Generation 1 serves now: 2 documents, 3 chunks")
+    assert shown.out.startswith("Generation 1 is now active: 2 documents, 3 chunks")
     assert "46 percent" in book.ask(MOON).text, "an open book returns to it, and to its cached answers"
     again = json.loads(run("rollback", "--json", "--data-dir", data).out)
     assert (again["generation"], again["replaced"]) == (2, 1)
@@ -68,9 +68,9 @@ def test_a_rollback_waits_for_no_running_ingest(book: Book, data: Path) -> None:
 
 
 def test_there_is_nothing_to_return_to_after_one_ingest(data: Path, small_book: Path) -> None:
-    assert run("rollback", "--data-dir", data).failed_with(4, "no earlier generation")
+    assert run("rollback", "--data-dir", data).failed_with(4, "no previous generation")
     run("ingest", small_book, "--data-dir", data)
-    assert run("rollback", "--data-dir", data).failed_with(4, "no earlier generation")
+    assert run("rollback", "--data-dir", data).failed_with(4, "no previous generation")
 
 
 def test_a_damaged_generation_is_not_returned_to(book: Book, data: Path) -> None:

@@ -231,7 +231,7 @@ def test_an_ingest_after_a_rollback_replaces_what_served_and_can_be_rolled_back_
 def test_there_is_nothing_to_roll_back_to_before_the_second_ingest(make_store: MakeStore) -> None:
     store = make_store("first")
     for _ in range(2):
-        with store.ingest_lock(), pytest.raises(IndexNotFound, match="no earlier generation"):
+        with store.ingest_lock(), pytest.raises(IndexNotFound, match="no previous generation"):
             store.roll_back(FINGERPRINT)
         if store.is_empty():
             ingest(store, "one")

@@ -157,7 +157,7 @@ def test_a_lease_of_a_killed_ingest_expires(stand_in: StandIn, monkeypatch: pyte
 def test_a_server_that_limits_requests_is_given_the_time_it_asks_for(stand_in: StandIn, opened: Generation) -> None:
     limited = JSONResponse({"status": {"error": "too many"}}, 429, {"Retry-After": "60"})
     stand_in.fault = on_query(limited)
-    with pytest.raises(IndexUnavailable, match="limits the rate"):
+    with pytest.raises(IndexUnavailable, match="rate limit was exceeded"):
         hits(opened)
 
 

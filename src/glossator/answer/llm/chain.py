@@ -82,7 +82,7 @@ class ModelChain(Model):
     async def _stream_with_retries(
         self, model: ChainedModel, args: Any, kwargs: Any, *, last: bool
     ) -> AsyncIterator[Any]:
-        """The events of one model. Nothing is retried after the first event: it has been sent to the reader.
+        """The events of one model. Nothing is retried after the first event: it has been sent to the client.
 
         A model that timed out is not retried while another one is left: the time of an answer is limited.
         """

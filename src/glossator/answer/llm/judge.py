@@ -1,4 +1,4 @@
-"""A second opinion: a language model judges the claims that stay in doubt, all in one request."""
+"""A second opinion: a language model judges the doubtful claims, all in one request."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from glossator.core.resilience.breaker import CircuitBreaker
 from glossator.core.text.characters import strip_tags
 
 SECONDS = 8.0
-"""For the whole request, if the answer is not due earlier; after that, the claims stay in doubt."""
+"""For the whole request, if the answer has no earlier deadline; after that, the claims stay doubtful."""
 
 MAX_CLAIMS = 20
-"""In one request; further claims stay in doubt."""
+"""In one request; further claims stay doubtful."""
 
 _STATUS = {"supported": Status.SUPPORTED, "contradicted": Status.CONTRADICTED, "not stated": Status.UNSUPPORTED}
 _log = logging.getLogger(__name__)
@@ -46,7 +46,7 @@ class LanguageModelJudge:
             try:
                 found = asyncio.run(self._ask(claims[:MAX_CLAIMS], min(seconds, SECONDS)))
                 self._breaker.record_success()
-            except Exception as error:  # whatever a provider sends, the claims stay in doubt
+            except Exception as error:  # whatever a provider sends, the claims stay doubtful
                 self._breaker.record_failure()
                 _log.warning("no second opinion: %s", type(error).__name__)
         return [found.get(number) for number in range(1, len(claims) + 1)]

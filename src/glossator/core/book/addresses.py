@@ -1,4 +1,4 @@
-"""Addresses of pages: where a book is published, and where this server shows it."""
+"""URLs of pages: where a book is published, and where this server shows it."""
 
 from __future__ import annotations
 

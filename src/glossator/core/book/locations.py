@@ -1,4 +1,4 @@
-"""Locations of sources: what a user names is a folder or file, a live site, or a git repository."""
+"""Locations of sources: a folder or file, a live site, or a git repository."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def locate(source: str) -> Location:
         raise SourceError("The URL contains spaces or control characters.", "Write %20 for a space.")
     user = _USER.match(source, scheme.end()) if scheme else None
     if scheme and user and (":" in user[1] or not scheme[1].lower().endswith("ssh")):
-        raise SourceError("The URL contains a user name or password.", "Leave it out; git asks its credential helper.")
+        raise SourceError("The URL contains a user name or password.", "Remove it; git uses its credential helper.")
     url, _, fragment = source.partition("#")
     url = url[: scheme.end()].lower() + url[scheme.end() :] if scheme else url
     return Location(url, (fragment or None) if is_git_url(url) else None)

@@ -46,7 +46,7 @@ class SourceRecord:
     """Its versions, the current one first; none if it has no versions."""
     chosen_versions: tuple[str, ...] | None = None
     language: str = ""
-    """The code of the language of its text; empty if it cannot be told."""
+    """The code of the language of its text; empty if it is unknown."""
 
     @property
     def address(self) -> str:
@@ -130,7 +130,7 @@ class Manifest:
         if any(named in version.names for version in self.versions):
             return named
         known = ", ".join(version.name for version in self.versions)
-        remedy = f"Its versions are {known}." if known else "It has no versions: leave it out."
+        remedy = f"Its versions are {known}." if known else "It has no versions: omit the version."
         raise UnknownVersion(f"The book has no version {named[:40]!r}.", remedy)
 
     def is_current(self, url: str) -> bool:

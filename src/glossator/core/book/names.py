@@ -1,4 +1,4 @@
-"""Names of books: one server may have several."""
+"""Names of books: one server can have several."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Versions of a book: a question is answered from one of them."""
+"""Versions of a book; a question is answered from one of them."""
 
 from __future__ import annotations
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
 LOW_PRIORITY = 10
-"""Of a process that must not slow down others: where cores are scarce, they get nine tenths."""
+"""Priority of a process that must not slow down others: they get nine tenths of scarce cores."""
 
 
 def available_cores() -> int:
@@ -22,7 +22,7 @@ def available_cores() -> int:
 
 @contextmanager
 def low_priority() -> Iterator[None]:
-    """Let other processes go first; afterwards, the priority is as it was, where the system lets us raise it."""
+    """Lower the priority of this process; restored afterwards if the system allows it."""
     if not hasattr(os, "setpriority"):  # Windows
         yield
         return

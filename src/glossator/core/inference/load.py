@@ -1,4 +1,4 @@
-"""How much is asked at once: under load, what is not needed for a decision is left out."""
+"""Counts concurrent questions: under load, optional work is skipped."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from types import TracebackType
 from glossator.core.inference.cores import available_cores
 
 QUESTIONS_PER_CORE = 4
-"""More questions at once than this for each core are load: each of them waits longer than it is worked on."""
+"""More concurrent questions per core than this count as load: each waits longer than it is processed."""
 
 
 class Load:
-    """Counts the questions that are searched for at once, over all books."""
+    """Counts the concurrent questions of all books."""
 
     def __init__(self, limit: int | None = None) -> None:
         self._limit = QUESTIONS_PER_CORE * available_cores() if limit is None else limit

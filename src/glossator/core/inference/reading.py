@@ -1,4 +1,4 @@
-"""What the reader model is given, and what it says."""
+"""Inputs and outputs of the reader model."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class ReadSource:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What the model says of a claim or a question; logits, if nothing else is said."""
+    """The predictions for a claim or a question; logits unless noted otherwise."""
 
     supported: float
     contradicted: float
@@ -43,7 +43,7 @@ class Reading:
     unsupported: tuple[tuple[Span, float], ...]
     """The words of a claim, with the probability that the source does not support them."""
     sentences: tuple[float, ...]
-    """For each sentence of the source the probability that it is the one that is meant."""
+    """For each sentence of the source, the probability that it is the relevant one."""
 
 
 def stretches(source: SourceText) -> list[str]:

@@ -16,7 +16,7 @@ def call_within(seconds: float, call: Callable[[], T]) -> T:
 
 
 def start(call: Callable[[], T]) -> Future[T]:
-    """A call in a thread of its own.
+    """A call in a separate thread.
 
     The threads of a pool are few, and the end of the process waits for them; this one does neither harm. Nor is it
     waited for here, as `Thread.start` does, forever if the thread finds no memory to start with.

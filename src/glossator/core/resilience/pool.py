@@ -1,4 +1,4 @@
-"""Thread pools whose threads all run from the start."""
+"""Thread pools that start all their threads in advance."""
 
 from __future__ import annotations
 

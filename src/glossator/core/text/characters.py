@@ -1,4 +1,4 @@
-"""Characters that a reader does not see, defined once. The strings are for use inside a character class."""
+"""Invisible characters, defined once. The strings are for use inside a character class."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import re
 from typing import Any
 
 TAGS = "\U000e0000-\U000e007f"
-"""Letters that no reader sees, and that language models read."""
+"""Letters that are invisible to people but not to language models."""
 
 INVISIBLE = f"\u00ad\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff{TAGS}"
 """Soft hyphens, zero-width characters, bidirectional controls and tags."""
@@ -44,7 +44,7 @@ def strip_invisible(text: str) -> str:
 
 
 def strip_tags(text: str) -> str:
-    """The text without tags: what is hidden from readers is hidden from language models too."""
+    """The text without tags: language models do not get text that is hidden from people."""
     return _TAGS.sub("", text)
 
 

@@ -1,4 +1,4 @@
-"""Which language a text is in: by its script, and where many share one, by their most common words and letters."""
+"""Detects the language of a text: by its script, and for shared scripts by common words and letters."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 
 MIN_LETTERS = 20
-"""Of a text with fewer, the language is not told."""
+"""The language of a shorter text is not detected."""
 
 MIN_SHARE = 0.6
 """The share of the letters that a script must have."""
@@ -86,7 +86,7 @@ _WORD = re.compile(r"[^\W\d_]+")
 
 
 def language_of(text: str) -> str:
-    """The code of a text's language; empty if it is not told."""
+    """The code of a text's language; empty if it is unknown."""
     text = _CODE.sub(" ", text)
     letters = {script: len(pattern.findall(text)) for script, pattern in _LETTERS.items()}
     letters["ja"] += letters["zh"] if letters["ja"] > letters["zh"] / 10 else 0
@@ -107,6 +107,6 @@ def _by_common_words(text: str) -> str:
 
 
 def main_language(texts: Iterable[str]) -> str:
-    """The language of most of some texts; empty if it is not told."""
+    """The most common language of some texts; empty if it is unknown."""
     votes = Counter(filter(None, map(language_of, texts)))
     return votes.most_common(1)[0][0] if votes else ""

@@ -57,7 +57,7 @@ _NEXT_WORD = re.compile(r"\(?([^\W\d_]+)(\.?)")
 def split_sentences(text: str, start: int = 0, end: int | None = None) -> list[Span]:
     """The spans of the sentences in `text[start:end]`, without surrounding white space.
 
-    A blank line always ends a sentence: a heading or label above a paragraph is no part of its first sentence.
+    A blank line always ends a sentence: a heading or label above a paragraph is not part of its first sentence.
     """
     stop = len(text) if end is None else end
     spans: list[Span] = []

@@ -1,4 +1,4 @@
-"""Cache of fetched pages, so that unchanged ones are not sent again: one file for each URL; safe to delete."""
+"""Cache of fetched pages, so that unchanged ones are not transferred again: one file per URL; safe to delete."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class CachedPage:
 
 
 class PageCache:
-    """The cached pages of one source, in a folder of its own."""
+    """The cached pages of one source, in a separate folder."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder

@@ -42,7 +42,7 @@ class FetchPolicy:
 
 @dataclass(frozen=True, slots=True)
 class Response:
-    """A response, at the URL where the redirects ended; `unchanged` tells that the body is the cached one."""
+    """A response, at the URL where the redirects ended; `unchanged` means that the body is the cached one."""
 
     url: str
     status: int
@@ -175,7 +175,7 @@ class Fetcher:
         error = _unreachable(url, f"status {status}")
         asked = parse_retry_after(response.headers.get("retry-after"))
         if asked is not None and asked > self._policy.backoff.max_seconds:
-            raise SourceUnreachable(error.message, f"Try again in {asked:.0f} seconds, as it asks.")
+            raise SourceUnreachable(error.message, f"Try again in {asked:.0f} seconds, as the server requests.")
         raise _Transient(error, asked)
 
 
@@ -215,5 +215,5 @@ def _unreachable(url: str, reason: str) -> SourceUnreachable:
 def _out_of_time(seconds: float) -> SourceUnreachable:
     return SourceUnreachable(
         f"Fetching took more than {seconds / 60:.0f} minutes.",
-        "Run it again, which continues from what was fetched, or raise GLOSSATOR_FETCH_MINUTES.",
+        "Run the command again to continue, or raise GLOSSATOR_FETCH_MINUTES.",
     )

@@ -1,4 +1,4 @@
-"""Connections to checked addresses: a host is resolved once, and only what was checked is connected to."""
+"""Connections to checked addresses: a host is resolved once, and connections use only the checked addresses."""
 
 from __future__ import annotations
 
@@ -44,14 +44,14 @@ def resolve(host: str, port: int, *, allow_private: bool, seconds: float = RESOL
     except TimeoutError:
         raise SourceUnreachable(f"{host} cannot be reached (the name server does not respond).") from None
     except (OSError, UnicodeError):
-        raise SourceUnreachable(f"{host} cannot be reached (there is no such host).", "Check the URL.") from None
+        raise SourceUnreachable(f"{host} cannot be reached (unknown host).", "Check the URL.") from None
     addresses = tuple(dict.fromkeys(str(entry[4][0]) for entry in found))
     if not allow_private:
         for address in addresses:
             if not is_public(ipaddress.ip_address(address.partition("%")[0])):
                 raise FetchRefused(
                     f"{host} is not on the public internet (its address is {address}).",
-                    "Give --allow-private if this source may read from it.",
+                    "Pass --allow-private to allow it for this source.",
                 )
     return addresses
 

@@ -1,4 +1,4 @@
-"""The HTTP client's transport over checked connections: no proxy, as a proxy would resolve hosts again."""
+"""The HTTP client's transport over checked connections; proxies are not used, because they resolve hosts again."""
 
 from __future__ import annotations
 

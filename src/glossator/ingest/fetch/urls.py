@@ -1,4 +1,4 @@
-"""URLs to fetch: which are valid, and the one form that all addresses of a page have in common."""
+"""URLs to fetch: validation, and the normal form of all URLs of a page."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def normalized(url: str) -> str:
     except ValueError:
         raise FetchRefused(f"{url[:200]!r} is not a URL.", "Correct it.") from None
     if parts.scheme not in _DEFAULT_PORTS:
-        raise FetchRefused(f"{url[:200]} is not a URL of http or https.", "Only these are fetched.")
+        raise FetchRefused(f"{url[:200]} is not an http or https URL.", "Only http and https are supported.")
     if not host or "@" in parts.netloc or port == 0 or _UNSAFE.search(parts.netloc) or len(url) > MAX_URL_CHARACTERS:
         raise FetchRefused(
             f"{url[:200]} cannot be fetched.", "Use a URL with a host, without a user name, of normal length."

@@ -73,7 +73,7 @@ class IncludeReader:
         """What was left out, for the report."""
         names = list(dict.fromkeys(self.missing))
         shown = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
-        remedy = "" if self.named else " --snippets names another folder to include from."
+        remedy = "" if self.named else " Use --snippets to allow another folder."
         return f"included files that are missing or outside the folder were left out: {shown}.{remedy}" if names else ""
 
 

@@ -1,4 +1,4 @@
-"""The markup of a page for display: as the book has it, with formulas, task boxes and admonitions in one form."""
+"""The markup of a page for display, with formulas, task boxes and admonitions in a normal form."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Converts MDX to Markdown: code that only a browser runs is removed, text that a reader sees is retained."""
+"""Converts MDX to Markdown: removes code that only a browser runs, and keeps visible text."""
 
 from __future__ import annotations
 
@@ -309,7 +309,7 @@ def _html_tag(name: str, attributes: dict[str, str], inside: str) -> str:
 
 
 def _component(scanner: MdxScanner, name: str, attributes: dict[str, str], end: int) -> int:
-    """Write what a reader sees of a component: the text of a partial, a code block or a label."""
+    """Write the visible text of a component: the text of a partial, a code block or a label."""
     if name in scanner.partials:
         partial = scanner.load_partial(scanner.partials[name])
         scanner.write("\n\n".join(("", PARTIAL_TAGS[0], partial, PARTIAL_TAGS[1], "")))

@@ -51,7 +51,7 @@ def _load(text: str) -> dict[str, Any]:
     except (ValueError, RecursionError):
         raise SourceError("the notebook is not valid JSON.", "Save it again in Jupyter.") from None
     if not isinstance(notebook, dict):
-        raise SourceError("this is no notebook.", "Save it again in Jupyter.")
+        raise SourceError("this is not a notebook.", "Save it again in Jupyter.")
     return notebook
 
 

@@ -1,4 +1,4 @@
-"""Runs git: no prompt, no hook, no filter, no submodule, no transport helper, no option from outside, a time limit."""
+"""Runs git without prompts, hooks, filters, submodules, transport helpers or external options, with a timeout."""
 
 from __future__ import annotations
 

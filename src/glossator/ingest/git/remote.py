@@ -1,4 +1,4 @@
-"""URLs of repositories: which may be cloned, and the address that git is made to connect to."""
+"""URLs of repositories: which may be cloned, and the address that git must connect to."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from glossator.ingest.git.command import git_version
 _REF = re.compile(r"[^\x00-\x20\x7f~^:?*\[\\+-][^\x00-\x20\x7f~^:?*\[\\]*")
 _SERVICE = "/info/refs?service=git-upload-pack"
 _MIN_VERSION = (2, 37)
-"""The first that can be told the address of a host."""
+"""The first version with an option for the address of a host."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,9 @@ def checked_remote(url: str, policy: FetchPolicy) -> Remote:
     if not url.startswith(("http://", "https://")):
         return Remote(url)
     if not policy.allow_private and git_version() < _MIN_VERSION:
-        raise SourceError("This git is too old to fetch safely by http.", "Install git 2.37 or newer, or use ssh.")
+        raise SourceError(
+            "This version of git is too old to fetch safely over HTTP.", "Install git 2.37 or newer, or use ssh."
+        )
     url = _after_redirects(url, policy)
     parts = urlsplit(url)
     port = parts.port or (443 if parts.scheme == "https" else 80)

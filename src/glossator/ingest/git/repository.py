@@ -1,4 +1,4 @@
-"""A copy of a repository in the data directory: fetched shallow, and its files written without a checkout."""
+"""A copy of a repository in the data directory: a shallow fetch, and files written without a checkout."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ class Repository:
             written = {name: blob.object_id for name, blob in wanted.items()}
             for blob, content in self._contents(changed):
                 if content.startswith(_LFS_POINTER):
-                    skipped.append(SkippedFile(blob.name, "it is kept in Git LFS, which is not fetched."))
+                    skipped.append(SkippedFile(blob.name, "it is stored in Git LFS, which is not supported."))
                     del written[blob.name]  # so that it is reported every time
                 else:
                     self._write_file(blob.name, content)

@@ -37,8 +37,8 @@ CONFIG_FILES: tuple[str, ...] = (
     "docusaurus.config.cjs",
 )
 _CATEGORY_FILES = ("_category_.json", "_category_.yml", "_category_.yaml")
-_PARTIAL = "its name or folder begins with _: it is no page of its own, but others may include it."
-_UNPUBLISHED = "its front matter says that it is a draft or unlisted."
+_PARTIAL = "its name or folder begins with _: it is not a page, but other pages can include it."
+_UNPUBLISHED = "its front matter marks it as a draft or unlisted."
 _NUMBER_PREFIX = re.compile(r"^(\d+)\s*[-_.]+\s*([^-_.\s].*)$")
 _DATE_LIKE = re.compile(r"^(?:\d{1,2}|\d{4})[-_.]\d{2}(?:[-_.](?:\d{1,2}|\d{4}))?")
 _VERSION_OPTIONS = re.compile(r"\bversions:\s*\{(?:[^{}]|\{[^{}]*\})*\}")
@@ -165,7 +165,7 @@ def _site_url(config: str) -> str:
 
 
 def _pages(found: FoundFiles, docs: Path, route_base: str) -> tuple[tuple[SourcePage, ...], dict[Path, str]]:
-    """The pages in order, and why other files are no pages."""
+    """The pages in order, and why other files are not pages."""
     pages: list[SourcePage] = []
     left_out: dict[Path, str] = {}
     for path in found.files:

@@ -59,7 +59,7 @@ def from_config(config: SiteConfig) -> SiteLayout | None:
 
 
 def from_files(root: Path, *, chosen: bool) -> SiteLayout | None:
-    """A folder of pages without mkdocs.yml: nothing in it tells that MkDocs builds it."""
+    """A folder of pages without mkdocs.yml: nothing in it shows that MkDocs builds it."""
     return _layout(root, {}, "chosen with --layout; mkdocs.yml was not found", root) if chosen else None
 
 

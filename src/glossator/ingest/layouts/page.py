@@ -107,19 +107,19 @@ class SiteConfig:
             return self.named if docs.resolve() == self.named.resolve() else None
         if not is_inside(docs, self.named):
             raise SourceError(
-                f"{self.path.name} takes its pages from {value!r}, which is outside the folder that was named.",
-                "Name a folder that contains both, or choose --layout plain.",
+                f"{self.path.name} takes its pages from {value!r}, which is outside the given folder.",
+                "Pass a folder that contains both, or use --layout plain.",
             )
         return docs
 
 
 def not_markdown(generator: str) -> str:
-    """Why a readable file that is not Markdown is no page."""
-    return f"{generator} makes pages of Markdown only; --layout plain reads other files too."
+    """Why a readable file that is not Markdown is not a page."""
+    return f"{generator} builds pages only from Markdown; --layout plain also reads other files."
 
 
 def listed_versions(root: Path) -> list[Any]:
-    """What `versions.json` of a site lists; nothing if there is no such file, or it is no list."""
+    """What `versions.json` of a site lists; nothing if there is no such file, or it is not a list."""
     file = root / "versions.json"
     if not (file.is_file() and is_inside(file, root)):
         return []
@@ -165,12 +165,12 @@ def find_files(root: Path) -> FoundFiles:
             if not path.is_symlink() or (is_inside(path, root) and path.is_file()):
                 files.append(path)
             else:
-                skipped.append(_skipped_link(path, "the link is broken, or leads out of the folder."))
+                skipped.append(_skipped_link(path, "the link is broken, or points outside the folder."))
     return FoundFiles(tuple(files), tuple(skipped))
 
 
 def report_left_out(layout: SiteLayout, named: Path) -> SiteLayout:
-    """The layout with the readable files of the named folder that are no pages, as one for each kind and reason."""
+    """The layout with the readable files of the given folder that are not pages, one for each kind and reason."""
     pages = {page.path.resolve() for page in layout.pages}
     known = {path.resolve(): reason for path, reason in layout.left_out.items()}
     docs = (layout.docs or named).resolve()
@@ -186,7 +186,7 @@ def report_left_out(layout: SiteLayout, named: Path) -> SiteLayout:
 
 def _skipped_kind(paths: Sequence[Path], reason: str, suffix: str) -> SkippedFile:
     more = len(paths) - 1
-    others = f" The same goes for {more:,} more {suffix} file{'' if more == 1 else 's'}." if more else ""
+    others = f" The same applies to {more:,} more {suffix} file{'' if more == 1 else 's'}." if more else ""
     return SkippedFile(well_formed(str(paths[0])), reason + others, len(paths))
 
 

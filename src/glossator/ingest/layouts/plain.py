@@ -18,7 +18,7 @@ from glossator.ingest.layouts.page import (
 
 _BECOMES_HTML = RST_SUFFIXES | ASCIIDOC_SUFFIXES | NOTEBOOK_SUFFIXES
 _GENERATED_PAGES = frozenset({"genindex", "search", "py-modindex", "404", "print", "toc"})
-_GENERATED = "its name is that of an index, search or error page that site generators make."
+_GENERATED = "site generators create an index, search or error page with this name."
 
 
 def folder_layout(root: Path, reason: str) -> SiteLayout:

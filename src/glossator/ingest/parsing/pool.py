@@ -1,4 +1,4 @@
-"""A pool of child processes that parse files: one that crashes, hangs or takes too much memory fails its file only."""
+"""A pool of child processes that parse files: a crash, timeout or excessive memory use affects only one file."""
 
 from __future__ import annotations
 
@@ -162,7 +162,7 @@ class _Worker:
         self._process.wait()
 
     def _send(self, message: bytes) -> None:
-        with suppress(OSError):  # the process has ended, which reading its response tells
+        with suppress(OSError):  # the process has ended, which is detected when its response is read
             write_message(cast(BinaryIO, self._process.stdin), message)
 
     def _death(self, late: bool) -> tuple[str, str]:
@@ -173,7 +173,7 @@ class _Worker:
         if code == -getattr(signal, "SIGXCPU", 0):
             return f"reading it took more than {self._limits.cpu_seconds} seconds.", "Split the file."
         memory = f"{self._limits.memory_bytes / 1e9:.1f} GB"
-        return f"reading it ended the parser: it is damaged, or needs more than {memory}.", "Repair or split the file."
+        return f"it crashed the parser: it is damaged, or needs more than {memory}.", "Repair or split the file."
 
 
 def _parsed(message: bytes) -> ParsedFile:
@@ -183,5 +183,5 @@ def _parsed(message: bytes) -> ParsedFile:
             return file_from_values(response["file"])
         text, remedy = response["error"]
     except (ValueError, TypeError, KeyError):
-        raise SourceError("its parser gave no valid result.", "Check that the file is not damaged.") from None
+        raise SourceError("the parser returned no valid result.", "Check that the file is not damaged.") from None
     raise SourceError(str(text), str(remedy))

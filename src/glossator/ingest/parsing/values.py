@@ -1,4 +1,4 @@
-"""What a parser is given, and what it returns; both pass between processes as JSON."""
+"""Input and output of a parser; both are exchanged between processes as JSON."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The child process: parses one file after another, within limits of time and memory."""
+"""The child process: parses one file at a time, within limits of time and memory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One page of a live site: its text, its links, and what it says about itself."""
+"""One page of a live site: its text, its links and its metadata."""
 
 from __future__ import annotations
 

@@ -172,12 +172,12 @@ def follow(crawl: Crawl, pages: list[SitePage], *, links: bool) -> None:
 def open_site(fetcher: Fetcher, url: str) -> tuple[Response, Robots, SiteScope]:
     """The first page of a site; if its URL leads elsewhere, the site is what is there."""
     if "?" in url:
-        raise FetchRefused(f"{url} has a query, which the first page of a site cannot have.", "Leave it out.")
+        raise FetchRefused(f"{url} has a query, which is not allowed in the URL of a site.", "Leave it out.")
     robots = read_robots(fetcher, url)
     _check_robots(robots, url)
     response = fetcher.get(url)
     if not response.is_success:
-        raise FetchRefused(f"{url} has status {response.status}.", "Check the URL.")
+        raise FetchRefused(f"{url} returned status {response.status}.", "Check the URL.")
     scope = SiteScope.of(url)
     if not scope.contains(response.url):
         scope = SiteScope.of(response.url)

@@ -39,7 +39,7 @@ class _Locations:
 
     def _start(self, name: str, _attributes: dict[str, str]) -> None:
         if len(self._path) > MAX_NESTING:
-            raise FetchRefused("it is nested too deep.")
+            raise FetchRefused("it is nested too deeply.")
         self._path.append(name.rpartition(" ")[2])
         self._text.clear()
 
@@ -53,7 +53,7 @@ class _Locations:
 
 
 def _refuse_entity(*_declaration: object) -> None:
-    raise FetchRefused("it defines XML entities, which a sitemap has no need of.")
+    raise FetchRefused("it defines XML entities, which are not allowed.")
 
 
 def listed_pages(
@@ -92,7 +92,7 @@ def _pages(fetcher: Fetcher, addresses: Sequence[str], skipped: list[SkippedFile
 def _content(fetcher: Fetcher, address: str) -> bytes:
     response = fetcher.get(address, max_bytes=MAX_SITEMAP_BYTES)
     if not response.is_success:
-        raise FetchRefused(f"it has status {response.status}.")
+        raise FetchRefused(f"it returned status {response.status}.")
     if not response.body.startswith(_GZIP):
         return response.body
     unzip = zlib.decompressobj(zlib.MAX_WBITS | 16)

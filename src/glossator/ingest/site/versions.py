@@ -1,4 +1,4 @@
-"""Versions of a live site that mike publishes: the front page only leads to one, and `versions.json` lists all."""
+"""Versions of a live site published by mike: the front page redirects to one, and `versions.json` lists all."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _LIST = "versions.json"
 
 
 def listed_versions(crawl: Crawl, front: Response) -> tuple[BookVersion, ...]:
-    """The versions of the site, the one that its front page leads to first; none if that is a page of its own."""
+    """The versions of the site, starting with the one that its front page redirects to; none if that is a real page."""
     folder, below, _ = crawl.scope.route(front.url).partition("/")
     default = folder if below else redirect_of(front.body.decode("utf-8", "replace"))
     url = crawl.scope.prefix + _LIST

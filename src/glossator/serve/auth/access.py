@@ -133,7 +133,7 @@ def token_routes(keys: KeyStore, book: str) -> APIRouter:
         if caller.name == WIDGET:
             raise Forbidden("Tokens cannot create tokens.", "Use an API key.")
         if caller == READER and not _is_own_origin(request, body.origin):
-            raise Forbidden("Without a key, tokens are for pages of this server only.", "Use an API key.")
+            raise Forbidden("Without a key, tokens are issued only for pages of this server.", "Use an API key.")
         if caller.user_id is not None and body.user not in (None, caller.user_id):
             raise Forbidden(
                 "This key belongs to one user and cannot create tokens for others.", "Use a key without a user."

@@ -1,4 +1,4 @@
-"""The key file: its format, how it is read and validated, and how a change to it is noticed."""
+"""The key file: its format, validation, and detection of changes."""
 
 from __future__ import annotations
 

@@ -176,7 +176,7 @@ class KeyStore:
     def _distrust(self, problem: str) -> None:
         """Close the server, or keep it closed; the old stamp stays, so that the next check reads the file again."""
         if problem != self._problem:
-            _log.error("%s Until then, the last known keys stay in force.", problem)
+            _log.error("%s Until then, the last known keys remain valid.", problem)
         self._problem = problem
 
     def _change(self, change: Callable[[KeyFile], KeyFile]) -> KeyFile:

@@ -39,7 +39,7 @@ def sign_token(claims: dict[str, Any], secret: str) -> str:
 def token_caller(
     token: str, secret: str, origin: str | None, key_ids: AbstractSet[str], book: str = ""
 ) -> Caller | None:
-    """The caller that a token stands for; None if it is not valid for this origin and book, or no longer."""
+    """The caller that a token represents; None if it is invalid, expired, or for another origin or book."""
     import jwt
 
     if not origin or not _TOKEN.fullmatch(token):

@@ -1,4 +1,4 @@
-"""What all doors share: strict request bodies, and errors in the door's own shape."""
+"""Code shared by all doors: strict request bodies, and errors in the door's own shape."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ NoneIfBlank = BeforeValidator(_none_if_blank)
 VersionName = Annotated[
     Annotated[str, Field(max_length=60)] | None,
     NoneIfBlank,
-    Field(description="Version of the book, if it has versions; the current one if none is named", examples=[""]),
+    Field(description="Version of the book, if it has versions; by default the current one", examples=[""]),
 ]
 
 

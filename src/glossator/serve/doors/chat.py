@@ -1,4 +1,4 @@
-"""The chat door (contract 002), the canonical one: sessions, selections, filters, streams, history."""
+"""The chat door (contract 002), the main one: sessions, selections, filters, streams, history."""
 
 from __future__ import annotations
 
@@ -141,7 +141,7 @@ class HistoryEntry(BaseModel):
     response: str
     sources: list[SourceCitation | SelectionInHistory]
     metadata: dict[str, Any] | None = Field(
-        None, description="Quotes, verdicts and the like, as in the metadata of a stream; only with `details=true`"
+        None, description="Quotes, verdicts and other metadata, as in a stream; only with `details=true`"
     )
 
 

@@ -1,4 +1,4 @@
-"""Feedback: readers rate answers, and operators list the ratings."""
+"""Feedback: users rate answers, and operators list the ratings."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ MAX_LISTED = 1000
 
 
 class FeedbackRequest(StrictBody):
-    """A reader's rating of an answer."""
+    """A user's rating of an answer."""
 
     receipt_id: Annotated[str, Field(min_length=1, max_length=100, pattern="^[0-9A-Za-z]+$")]
     rating: Annotated[Rating, Field(strict=False)]
@@ -40,11 +40,11 @@ class FeedbackEntry(BaseModel):
     text: str
     created_at: datetime
     question: str
-    session: str | None = Field(description="The conversation of the answer; null if it was given outside one")
+    session: str | None = Field(description="Conversation of the answer; null if it has none")
 
 
 class FeedbackList(BaseModel):
-    """Readers' feedback."""
+    """Users' feedback."""
 
     feedback: list[FeedbackEntry] = Field(description="Most recent first")
 
@@ -70,7 +70,7 @@ def routes(engine: Engine, metrics: Metrics) -> APIRouter:
 
     @router.get("/feedback", tags=["feedback"])
     async def list_feedback(limit: Annotated[int, Query(ge=1, le=MAX_LISTED)] = 100) -> FeedbackList:
-        """Readers' feedback, most recent first; needs the scope `admin`."""
+        """Users' feedback, most recent first; needs the scope `admin`."""
         found = await engine.records.feedback(limit)
         return FeedbackList(feedback=[FeedbackEntry.model_validate(asdict(each)) for each in found])
 

@@ -62,7 +62,7 @@ class AgentRequest(StrictBody):
         if self.context_mode == "user_provided" and self.user_context is None:
             raise ValueError("user_context is required when context_mode is user_provided")
         if self.conversation_id and self.thread_id and self.conversation_id != self.thread_id:
-            raise ValueError("conversation_id and thread_id differ; give only one of them")
+            raise ValueError("conversation_id and thread_id differ; send only one of them")
         return self
 
     @property
@@ -110,7 +110,7 @@ class HistoryMessage(BaseModel):
     content: str
     timestamp: datetime
     sources: list[GroundedSource] = Field(
-        default_factory=list, description="The sources of an answer: `[n]` in its content is the n-th"
+        default_factory=list, description="Sources of the answer; `[n]` in its content cites the n-th"
     )
 
 
@@ -139,7 +139,7 @@ def routes(service: AnswerService) -> APIRouter:
     @router.post("/agent/query", tags=["grounded"], response_model=AgentResponse, responses=responses)
     @router.post("/agent/query/session", tags=["grounded"], response_model=AgentResponse, responses=responses)
     async def query(body: AgentRequest, request: Request) -> AgentResponse | Response:
-        """Ask in a conversation; a new one is created if none is named."""
+        """Ask in a conversation; without an id, a new one is created."""
         filters = Filters(**body.filters.model_dump()) if body.filters else Filters()
 
         def question(name: str | None) -> Question:

@@ -91,7 +91,7 @@ class CompletionRequest(BaseModel):
     selected_text: Annotated[Annotated[str, Field(max_length=MAX_SELECTION_LENGTH)] | None, NoneIfBlank] = Field(
         None, description="Extension: answer from this text only"
     )
-    version: VersionName = Field(None, description="Extension: version of the book; the current one if none is named")
+    version: VersionName = Field(None, description="Extension: version of the book; by default the current one")
 
 
 class _UrlCitation(BaseModel):

@@ -64,7 +64,7 @@ class PassageModel(BaseModel):
     end: int
     text: str
     score: float
-    version: str = Field("", description="Version of the book that the page is of, if it has versions")
+    version: str = Field("", description="Version of the book that the page belongs to, if it has versions")
     created_at: float = Field(description="When the chunk was indexed, in seconds since 1970")
 
 

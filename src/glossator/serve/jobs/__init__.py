@@ -1,1 +1,1 @@
-"""Ingest jobs: started by a request, run in a process of their own, and visible to every worker."""
+"""Ingest jobs: started by a request, run in a separate process, and visible to every worker."""

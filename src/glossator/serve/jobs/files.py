@@ -1,4 +1,4 @@
-"""Jobs as files of the data directory, so that every worker sees them, also after a restart."""
+"""Jobs as files in the data directory, visible to every worker and after a restart."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _LOCK_SECONDS = 10.0
 
 
 class JobStatus(StrEnum):
-    """How far a job is; a lost one ended without a result, as it was killed."""
+    """The status of a job; a lost job was killed before it finished."""
 
     RUNNING = "running"
     SUCCEEDED = "succeeded"
@@ -49,7 +49,7 @@ class Job:
 
 
 class JobFiles:
-    """The jobs of one data directory. One is running at most: it holds a lock as long as it lives."""
+    """The jobs of one data directory. At most one is running, and holds a lock while it runs."""
 
     def __init__(self, data_dir: Path) -> None:
         self.folder = data_dir / "jobs"

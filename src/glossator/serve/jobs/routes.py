@@ -47,7 +47,7 @@ class IngestJobRequest(StrictBody):
     """Which sources to ingest again."""
 
     sources: Annotated[list[_SourceName] | None, Field(min_length=1, max_length=100)] = Field(
-        None, description="Names, paths or URLs of sources of the index; all of them if none is given"
+        None, description="Names, paths or URLs of sources of the index; by default all"
     )
 
 
@@ -55,15 +55,15 @@ class IngestJobState(BaseModel):
     """An ingest job."""
 
     id: str
-    status: JobStatus = Field(description="`lost` if it was killed before it had a result")
+    status: JobStatus = Field(description="`lost` if it was killed before it finished")
     sources: list[str] = Field(description="Paths or URLs")
     started_at: datetime
     finished_at: datetime | None = None
-    stage: str = Field("", description="`fetch` or `embed`; empty before")
+    stage: str = Field("", description="`fetch` or `embed`; empty before the first stage")
     done: int = Field(0, ge=0, description="Pages or chunks of this stage")
     total: int = Field(0, ge=0)
-    report: dict[str, Any] | None = Field(None, description="As `glossator ingest --json` prints it")
-    error: str | None = Field(None, description="Why it failed; the index is as it was")
+    report: dict[str, Any] | None = Field(None, description="The report that `glossator ingest --json` prints")
+    error: str | None = Field(None, description="Reason for the failure; the index is unchanged")
 
 
 class IngestJobList(BaseModel):
@@ -120,7 +120,7 @@ def _root(known: Sequence[SourceRecord], name: str) -> str:
     roots = [s.root for s in known if s.root == name] or [s.root for s in known if s.summary.name == name]
     if len(roots) != 1:
         problem = "Several sources have this name." if roots else "No source of the index has this name or path."
-        raise BadInput(problem, "Give a path or URL that `glossator sources list` shows.")
+        raise BadInput(problem, "Use a path or URL from `glossator sources list`.")
     return roots[0]
 
 

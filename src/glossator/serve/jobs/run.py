@@ -1,4 +1,4 @@
-"""The child process of an ingest job: reads what to do from standard input, and writes its state to a file."""
+"""The child process of an ingest job: reads its task from standard input, and writes its state to a file."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def main() -> None:
 
 
 def run_job(settings: Settings, job_id: str, sources: tuple[str, ...]) -> None:
-    """Ingest sources; whatever happens is in the file of the job."""
+    """Ingest sources; the result is written to the file of the job in any case."""
     files = JobFiles(settings.book_dir)
     with files.living(job_id):
         job = Job(job_id, JobStatus.RUNNING, sources, timestamp())
@@ -54,7 +54,7 @@ def _as_json(report: IngestReport) -> dict[str, object]:
 
 
 class _Progress:
-    """Writes progress to the file of the job, now and then."""
+    """Writes progress to the file of the job from time to time."""
 
     def __init__(self, files: JobFiles, job: Job) -> None:
         self._files, self._job = files, job

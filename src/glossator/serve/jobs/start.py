@@ -1,4 +1,4 @@
-"""Starts an ingest in a child process, which outlives the request, and the server if need be."""
+"""Starts an ingest in a child process, which outlives the request and, if necessary, the server."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def start_job(settings: Settings, sources: Sequence[str]) -> Job:
                 HTTPStatus.CONFLICT,
                 "INGEST_RUNNING",
                 f"The job {running.id} is running.",
-                f"Its state is at /admin/ingest/{running.id}.",
+                f"Its status is at /admin/ingest/{running.id}.",
             )
         files.delete_old()
         return _start(settings, files, sources)
@@ -56,7 +56,7 @@ def _start(settings: Settings, files: JobFiles, sources: Sequence[str]) -> Job:
     while time.monotonic() < deadline and child.poll() is None and files.get(job_id) is None:
         time.sleep(_POLL_SECONDS)
     if (job := files.get(job_id)) is None:
-        raise StorageError("The job did not start.", "The log of the server has the reason.")
+        raise StorageError("The job did not start.", "See the server log for the reason.")
     _log.info("ingest job %s started", job_id)
     return job
 

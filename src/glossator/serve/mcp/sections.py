@@ -129,7 +129,7 @@ def find_by_title(
 ) -> SectionLocation:
     """The section with a heading on the page with a title."""
     if not title:
-        raise BadInput("Neither url nor title is given.", "Give a url, or a title with a section.")
+        raise BadInput("Neither url nor title is given.", "Pass a url, or a title with a section.")
     matches = [n for n, entry in enumerate(contents) if _normalize(entry.title) == _normalize(title)]
     for position in matches:
         for page in load_pages(documents, contents[position : position + 1]):
@@ -137,7 +137,7 @@ def find_by_title(
             if number is not None:
                 return SectionLocation(position, page, number)
     missing = "No page with this title has such a section." if matches else "The book has no page with this title."
-    raise BadInput(missing, "Find it with search_book, and give the url.")
+    raise BadInput(missing, "Find it with search_book, and pass its url.")
 
 
 def previous_url(documents: DocumentStore, contents: Sequence[ContentsEntry], at: SectionLocation) -> str | None:

@@ -20,7 +20,7 @@ from glossator.serve.mcp.sections import find_by_title, find_by_url, next_url, p
 
 MAX_SECTION_LENGTH = 20_000
 """Characters of a section in one result."""
-_VERSION = "Version of the book, if it has versions; the current one if omitted."
+_VERSION = "Version of the book, if it has versions; by default the current one."
 _MAX_URL, _MAX_PREFIX, _MAX_NAME = MAX_QUESTION_LENGTH, 2000, 500
 
 

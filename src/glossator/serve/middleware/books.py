@@ -1,4 +1,4 @@
-"""The book of a request: its name is taken off the path, so that all layers behind see the paths of one book."""
+"""The book of a request: its name is stripped from the path, so that inner layers see the paths of one book."""
 
 from __future__ import annotations
 

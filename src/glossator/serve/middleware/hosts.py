@@ -1,4 +1,4 @@
-"""The Host header: the server answers to its own names only, as web pages of other names reach it by DNS rebinding."""
+"""Checks the Host header: other names are rejected, to prevent DNS rebinding."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ class HostMiddleware:
                 raise RequestRejected(
                     HTTPStatus.MISDIRECTED_REQUEST,
                     HTTPStatus.MISDIRECTED_REQUEST.name,
-                    "This server is not known by the host name of the request.",
+                    "The host name of the request is not allowed on this server.",
                     "Its operator can add the name to GLOSSATOR_ALLOWED_HOSTS.",
                 )
         await self.app(scope, receive, send)

@@ -113,7 +113,9 @@ class RateLimiter:
                 return await _take_token(self._redis, client)
             except Exception as error:
                 self._skip_redis_until = now + self._redis_cooldown_seconds
-                _log.warning("Redis is unavailable (%s); this process counts requests alone.", type(error).__name__)
+                _log.warning(
+                    "Redis is unavailable (%s); this process counts requests separately.", type(error).__name__
+                )
         return await _take_token(self._memory, client)
 
     async def close(self) -> None:

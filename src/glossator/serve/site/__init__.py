@@ -1,1 +1,1 @@
-"""Web pages: the reader's page, the API reference, static assets and the widget."""
+"""Web pages: the book, the API reference, static assets and the widget."""

@@ -1,4 +1,4 @@
-"""Static assets: the style sheet, and the widget's modules joined into the one script that a site includes."""
+"""Static assets: the style sheet, and the widget's modules joined into one script."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The book as this server shows it: every page at a path of its own below /book, wherever it is published."""
+"""The book as this server shows it: every page at its own path below /book, wherever it is published."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Example questions: the book's own, from its golden questions or else its headings, that it is known to answer."""
+"""Example questions that the book is known to answer, from its golden questions or its headings."""
 
 from __future__ import annotations
 

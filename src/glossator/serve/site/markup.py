@@ -1,4 +1,4 @@
-"""The HTML of a book's page for the browser: formulas are typeset, and what leaves is sanitized."""
+"""The HTML of a book's page for the browser: formulas are typeset, and the output is sanitized."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ _log = logging.getLogger(__name__)
 
 
 class CurrentNumber:
-    """Reads the number when it is first needed, then in a thread: no reader waits for it, and no switch is missed."""
+    """Reads the number on first use, then in a thread: no request waits for it, and no switch is missed."""
 
     def __init__(self, read: Callable[[], int | None], poll_seconds: float = POLL_SECONDS) -> None:
         self._read = read

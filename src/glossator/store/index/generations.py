@@ -1,4 +1,4 @@
-"""Generations in the data directory: the next is built beside the current one, then a pointer is switched."""
+"""Generations in the data directory: the next is built next to the current one, then a pointer is switched."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ class Generations:
         try:
             return SqliteDocuments(self._folder(number) / "documents.sqlite")
         except IndexCorrupted as error:
-            raise IndexCorrupted(error.message, "Run `glossator ingest --only` and name every source.") from None
+            raise IndexCorrupted(error.message, "Run `glossator ingest --only` with all sources.") from None
 
     def open(self, fingerprint: str) -> Generation:
         """Open the current generation for reading with the embedder of this fingerprint."""
@@ -153,7 +153,7 @@ class Generations:
     def build(
         self, manifest: Manifest, contents: GenerationContents, check: Callable[[Generation], None] = no_check
     ) -> None:
-        """Write a generation beside the others, then make it the current one."""
+        """Write a generation next to the others, then make it the current one."""
         self._check_free_space(len(contents.chunks))
         previous = None
         with suppress(IndexCorrupted):

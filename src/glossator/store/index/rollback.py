@@ -1,4 +1,4 @@
-"""What every store of generations checks before it returns to an earlier one."""
+"""Checks that every generation store makes before a rollback."""
 
 from __future__ import annotations
 
@@ -8,11 +8,13 @@ from glossator.core.ports import Generation
 
 def no_earlier_generation() -> IndexNotFound:
     """The error where only one generation was ever built, or the other was deleted."""
-    return IndexNotFound("There is no earlier generation to return to.", "The one before the last ingest is kept.")
+    return IndexNotFound("There is no previous generation.", "Only the generation before the last ingest is kept.")
 
 
 def check_intact(generation: Generation) -> None:
     """Refuse a generation that has lost chunks."""
     if generation.index.count() != generation.manifest.chunks:
         number = generation.manifest.generation
-        raise IndexCorrupted(f"Generation {number} is incomplete; the current one stays.", "Run `glossator ingest`.")
+        raise IndexCorrupted(
+            f"Generation {number} is incomplete; the current one stays in use.", "Run `glossator ingest`."
+        )

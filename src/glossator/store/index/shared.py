@@ -1,4 +1,4 @@
-"""What all indexes on shared servers have in common: the current generation, its manifest, and how it is opened."""
+"""Code that all indexes on shared servers use: the current generation, its manifest, and opening it."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class SharedGenerations(ABC):
 
     @abstractmethod
     def _switch(self, number: int) -> None:
-        """Switch all readers to a complete generation, in one step. Needs the lock."""
+        """Make a complete generation the current one, in one step. Needs the lock."""
 
     def current(self) -> int | None:
         """The number of the current generation, or None before the first; at most a few seconds old."""
@@ -167,7 +167,7 @@ def _lost_documents() -> Iterator[None]:
     try:
         yield
     except IndexCorrupted as error:
-        raise IndexCorrupted(error.message, "Run `glossator ingest --only` and name every source.") from None
+        raise IndexCorrupted(error.message, "Run `glossator ingest --only` with all sources.") from None
 
 
 def book_names(indexes: Iterable[str], prefix: str) -> list[str]:

@@ -234,7 +234,7 @@ class _AsyncEngine:
 
 
 class _SqliteEngine:
-    """Connections used by threads of their own; with one thread, writers queue in order."""
+    """Connections used by dedicated threads; with one thread, writers queue in order."""
 
     def __init__(
         self, url: URL, *, threads: int, begin: str, timeout: float, foreign_keys: bool = True, **pool: Any

@@ -1,4 +1,4 @@
-"""Stores conversations, receipts and feedback in one database; every exchange exactly once or not at all."""
+"""Stores conversations, receipts and feedback in one database; each exchange atomically and at most once."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ class RecordStore:
         return ticket, turn
 
     def _leave_queue(self, key: SessionKey, leaving: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
-        """Leave the queue in a task of its own, which is not cancelled with the caller."""
+        """Leave the queue in a separate task, which is not cancelled with the caller."""
         task = asyncio.create_task(leaving)
         self._leaving[task] = key.session_id
         task.add_done_callback(self._leaving.pop)
@@ -293,7 +293,7 @@ class RecordStore:
         await self.database.write(work)
 
     async def feedback(self, limit: int = 100) -> list[Feedback]:
-        """Readers' feedback, most recent first."""
+        """Users' feedback, most recent first."""
         question = receipts.c.body["question"].as_string().label("question")
         joined = feedback.join(receipts).outerjoin(sessions, feedback.c.session_id == sessions.c.session_id)
         latest = sa.select(feedback, question, sessions.c.name).select_from(joined).order_by(feedback.c.id.desc())

@@ -36,7 +36,7 @@ _RECEIPT = TypeAdapter(Receipt)
 _SELECTION = "selected_text"
 """The type of the source of an answer about a selection."""
 _NOT_IN_METADATA = ("text", "session_id", "stored")
-"""Fields of an answer that have columns of their own or follow from the row."""
+"""Fields of an answer that have their own columns or follow from the row."""
 
 
 def exchange_columns(question: Question, answer: Answer, metadata: ExchangeMetadata | None) -> dict[str, Any]:

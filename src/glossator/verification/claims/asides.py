@@ -1,4 +1,4 @@
-"""Recognizes asides, sentences without a claim: greetings, lead-ins, questions to the reader, closings."""
+"""Recognizes asides, sentences without a claim: greetings, lead-ins, questions to the user, closings."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ _HARMLESS_CLAUSE = re.compile(r", (?:wie|ob|was|wer|wann|wo|warum|welche\w*|wenn
 
 
 def is_aside(text: str) -> bool:
-    """Whether a sentence makes no claim that a source could support; in doubt it is a claim."""
+    """Whether a sentence makes no claim that a source could support; unclear cases are claims."""
     sentence = " ".join(text.casefold().replace("’", "'").split())
     if not sentence or len(sentence) > _MAX_LENGTH or any(character.isdigit() for character in sentence):
         return False

@@ -1,4 +1,4 @@
-"""Buffers a streamed draft; raises `NeedMoreText` when the text that decides has not arrived."""
+"""Buffers a streamed draft; raises `NeedMoreText` if the next text is needed to decide."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Inline Markdown: what a reader sees of code, formulas, links and emphasis."""
+"""Inline Markdown: the visible text of code, formulas, links and emphasis."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _INLINE = re.compile(rf"{VERBATIM}|(?P<emphasis>\*++|_++)|(?P<strike>~~)|(?P<lin
 
 
 def plain_text(body: str) -> str:
-    """The text that a reader sees of inline Markdown, on one line."""
+    """The visible text of inline Markdown, on one line."""
     return " ".join(strip_invisible(_INLINE.sub(_inline_text, body)).split())
 
 

@@ -1,4 +1,4 @@
-"""Compares a claim with a window: features for the model, differences for the reader."""
+"""Compares a claim with a window: features for the model, differences for the user."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The result of one check: features for the model and differences for the reader."""
+"""The result of one check: features for the model and differences for the user."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""What the reader model says of a claim, as features: whether the source supports it, and which words it does not.
+"""Features from the reader model: whether the source supports a claim, and which words it does not support.
 
-A claim is read three times: against the part of the passage around its window, against the window alone, and the other
-way round, the best sentence of the window against the claim. A true paraphrase passes all three; what a claim adds
+The model judges a claim against the part of the passage around its window, and against the window alone; and, in the
+other direction, the window's best sentence against the claim. A true paraphrase passes all three. What a claim adds
 shows in the first two, what it leaves out in the third.
 """
 
@@ -42,7 +42,7 @@ class _PassagePart:
 
 @dataclass(frozen=True, slots=True)
 class ClaimReadings:
-    """What the reader says of a claim by a part of a passage and by its window, and of the window by the claim."""
+    """Predictions for a claim given a part of a passage, and given its window; and for the window given the claim."""
 
     in_part: Reading
     in_window: Reading
@@ -52,7 +52,7 @@ class ClaimReadings:
 
 @dataclass(slots=True)
 class ReadPassages:
-    """The passages of an answer that the reader has read so far, and its opinions."""
+    """The passages of an answer that the reader model has encoded so far, and its predictions."""
 
     reader: Reader
     allowance: Allowance
@@ -65,7 +65,7 @@ class ReadPassages:
     def judge(
         self, claim: str, number: int, headings: tuple[str, ...], passage: TokenizedPassage, window: Window
     ) -> ClaimReadings | None:
-        """What the reader says of a claim and a window of a passage; None beyond the budget."""
+        """The predictions for a claim and a window of a passage; None beyond the budget."""
         key = (claim, number, window.first, window.last)
         if key not in self._said:
             self._said[key] = self._judge_once(claim, number, headings, passage, window)
@@ -122,7 +122,7 @@ def count_tokens(text: str) -> int:
 
 
 def reading_features(said: ClaimReadings, claim: TokenizedText) -> dict[str, float]:
-    """Features of a claim from what the reader says of it."""
+    """Features of a claim from the predictions of the reader model."""
     in_part, in_window = _doubts(said.in_part, claim), _doubts(said.in_window, claim)
     converse = said.converse
     return {

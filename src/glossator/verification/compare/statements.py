@@ -1,4 +1,4 @@
-"""Divides a text into statements and tells which are negative, so that negation is compared with its scope."""
+"""Divides a text into statements and marks negative ones, so that negation is compared with its scope."""
 
 from __future__ import annotations
 

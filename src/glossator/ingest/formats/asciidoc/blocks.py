@@ -58,7 +58,7 @@ class Style:
 
 @dataclass(slots=True)
 class BlockReader:
-    """Reads lines as blocks; `position` is the next line, and `is_in_item` tells that an item ends a paragraph."""
+    """Reads lines as blocks; `position` is the next line, and `is_in_item` means that an item ends a paragraph."""
 
     lines: list[str]
     inline: Inline

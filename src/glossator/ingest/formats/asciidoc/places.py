@@ -1,4 +1,4 @@
-"""What a page names: other pages, included files and images, in a folder or in the modules of Antora."""
+"""Resolves references of a page: other pages, included files and images, in a folder or in Antora modules."""
 
 from __future__ import annotations
 

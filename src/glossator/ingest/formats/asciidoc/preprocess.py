@@ -1,4 +1,4 @@
-"""Lines of a page after its conditionals and includes; attributes that it sets on the way count for them."""
+"""Preprocesses the lines of a page: evaluates conditionals and includes, with the attributes set so far."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The archive of an EPUB: its files are read into memory, each and all together within a limit, and never unpacked."""
+"""The archive of an EPUB: its files are read into memory, with limits per file and in total, and never unpacked."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def open_archive(path: Path) -> EpubArchive:
     try:
         file = zipfile.ZipFile(path)
     except _DAMAGED:
-        raise SourceError("this is no EPUB: it is not a ZIP archive.", "Check that it is not damaged.") from None
+        raise SourceError("this is not an EPUB: it is not a ZIP archive.", "Check that it is not damaged.") from None
     if len(file.infolist()) > MAX_FILES:
         raise SourceError(f"the EPUB has more than {MAX_FILES:,} files.", "Split the book.")
     return EpubArchive(file)

@@ -49,7 +49,7 @@ def read_package(archive: EpubArchive) -> EpubPackage:
     container = parse_xml(archive.read(_CONTAINER), _CONTAINER)
     root_file = next((e.get("full-path", "") for e in container.iter("rootfile")), "")
     if not root_file:
-        raise SourceError("the EPUB names no package document.", "Check that it is not damaged.")
+        raise SourceError("the EPUB has no package document.", "Check that it is not damaged.")
     package = parse_xml(archive.read(root_file), root_file)
     items = _items(package, root_file)
     spine = [items[ref] for e in package.iter("itemref") if (ref := e.get("idref", "")) in items]
@@ -75,7 +75,7 @@ def _items(package: Element, root_file: str) -> dict[str, _Item]:
 
 
 def _encrypted(archive: EpubArchive) -> frozenset[str]:
-    """The files that only the shop's reader can open."""
+    """The files that only the shop's own application can open."""
     if not archive.has(_ENCRYPTION):
         return frozenset()
     root = parse_xml(archive.read(_ENCRYPTION), _ENCRYPTION)

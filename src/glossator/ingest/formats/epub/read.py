@@ -1,4 +1,4 @@
-"""Reads an EPUB: a page for each document of its spine, with the title that the table of contents gives it."""
+"""Reads an EPUB: a page for each document of its spine, with its title in the table of contents."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def read_epub(path: Path, max_bytes: int) -> ParsedFile:
                 empty.append(posixpath.basename(name))
     if not pages:
         raise SourceError(failed[0] if failed else "the EPUB has no text.")
-    notes = [f"the documents without text were left out: {_names(empty)}."] if empty else []
+    notes = [f"documents without text were skipped: {_names(empty)}."] if empty else []
     return ParsedFile(tuple(pages), package.title, (*notes, *(f"left out: {reason}" for reason in failed)))
 
 
@@ -53,7 +53,7 @@ def _names(names: list[str]) -> str:
 
 def _page(archive: EpubArchive, package: EpubPackage, name: str) -> ParsedPage:
     if name in package.encrypted:
-        raise SourceError(f"{name} is encrypted (DRM).", "Use a copy of the book without it.")
+        raise SourceError(f"{name} is encrypted (DRM).", "Use a copy without DRM.")
     entry = package.contents.get(name, EpubEntry(""))
     page = extract(_as_html(_decode(archive.read(name), name)))
     path = posixpath.relpath(name, package.folder or ".")

@@ -30,7 +30,7 @@ def parse_xml(data: bytes, name: str) -> Element:
         builder.end(_local(tag))
 
     def entity(*_: object) -> None:
-        raise SourceError(f"{name} in the EPUB declares XML entities, which are not read.", "Remove them.")
+        raise SourceError(f"{name} in the EPUB declares XML entities, which are not allowed.", "Remove them.")
 
     parser.StartElementHandler, parser.EndElementHandler = start, end
     parser.CharacterDataHandler = builder.data

@@ -1,4 +1,4 @@
-"""Blocks: lines become paragraphs, items, code and rows; words that a line break divided are joined."""
+"""Blocks: lines become paragraphs, items, code and rows; hyphenated words are joined."""
 
 from __future__ import annotations
 

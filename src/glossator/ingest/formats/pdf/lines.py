@@ -42,7 +42,7 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class PdfPage:
-    """The lines of a page in reading order; `is_scanned` tells that it has a picture and no text."""
+    """The lines of a page in reading order; `is_scanned` means that it has a picture and no text."""
 
     number: int
     width: float

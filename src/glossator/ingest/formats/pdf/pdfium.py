@@ -167,7 +167,7 @@ def read_content(path: Path) -> PdfContent:
     except pypdfium2.PdfiumError as error:
         if "password" in str(error).lower():
             raise SourceError("the PDF is encrypted with a password.", "Save a copy without it.") from None
-        raise SourceError("the PDF is damaged, or no PDF.", "Open it in a viewer and save it again.") from None
+        raise SourceError("the file is damaged, or not a PDF.", "Open it in a viewer and save it again.") from None
     try:
         if len(document) > MAX_PAGES:
             raise SourceError(f"the PDF has more than {MAX_PAGES:,} pages.", "Split it.")

@@ -1,4 +1,4 @@
-"""Reads a PDF: one page of text, in which every block knows its printed page."""
+"""Reads a PDF as one page of text, in which every block has its printed page number."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def read_pdf(path: Path, max_bytes: int) -> ParsedFile:
     headings = find_headings(pages, content.outline)
     pieces = [piece for block in find_blocks(pages, headings) for piece in _pieces(block)]
     if not pieces:
-        reason = "the PDF has no text: its pages are pictures." if scanned else "the PDF has no text."
+        reason = "the PDF has no text: its pages are images." if scanned else "the PDF has no text."
         raise SourceError(reason, _OCR if scanned else "")
     page = extract(f"<main>{''.join(_html(pieces))}</main>")
     title = _title(content, pieces)

@@ -1,4 +1,4 @@
-"""Directives of Sphinx and its extensions: what a reader sees of each, without running anything."""
+"""Directives of Sphinx and its extensions: the visible text of each, without running any code."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ class _Tolerant(Directive):
 
 
 class Dropped(_Tolerant):
-    """What a reader does not see as text."""
+    """Content without visible text."""
 
     def run(self) -> list[nodes.Node]:
         return []
@@ -199,7 +199,7 @@ class Signature(_Tolerant):
 
 
 class ClassName(Signature):
-    """In Sphinx the description of a class, in docutils the style of what follows: a capital letter tells."""
+    """A class description in Sphinx, a style for what follows in docutils; distinguished by a capital letter."""
 
     def run(self) -> list[nodes.Node]:
         if re.search(r"[A-Z.(]", self.argument):

@@ -1,4 +1,4 @@
-"""Reads a page of reStructuredText, as Sphinx does where the site is one of Sphinx."""
+"""Reads a page of reStructuredText, with the rules of Sphinx for a Sphinx site."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Roles of Sphinx: the text that a reader sees of each, and the page that it refers to."""
+"""Roles of Sphinx: the visible text of each, and the page that it refers to."""
 
 from __future__ import annotations
 

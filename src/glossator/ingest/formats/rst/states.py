@@ -1,4 +1,4 @@
-"""State machines of docutils that make each state when it is first needed; each list item and each block has one."""
+"""State machines of docutils that create states lazily; each list item and each block has one."""
 
 from __future__ import annotations
 

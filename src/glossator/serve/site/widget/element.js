@@ -35,7 +35,7 @@ class GlossatorChat extends HTMLElement {
 		this.#render();
 		watchSelection((selection) => this.#offerSelection(selection), this.#lifetime.signal);
 		this.#session = this.#store("localStorage");
-		const stored = this.#store("sessionStorage"); // "open", or the URL of a source that the reader followed
+		const stored = this.#store("sessionStorage"); // "open", or the URL of a source that the user followed
 		const url = safeUrl(stored);
 		if (stored) this.#toggle(!isFullScreen());
 		// While the page is being drawn, the browser would find the text fragment in the restored answer.
@@ -101,7 +101,7 @@ class GlossatorChat extends HTMLElement {
 		this.#renderTurn(turn);
 	}
 
-	/** Remember the source that the reader follows to another page: that page highlights it. */
+	/** Remember the source that the user follows to another page: that page highlights it. */
 	rememberTarget(href) {
 		this.#store("sessionStorage", href);
 	}

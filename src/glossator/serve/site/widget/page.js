@@ -1,11 +1,11 @@
 import { create, texOf } from "./nodes.js";
 
-/** The page around the chat: the reader's selection, and the positions of quoted words. */
+/** The page around the chat: the user's selection, and the positions of quoted words. */
 const MIN_SELECTION_LENGTH = 3;
 const SELECTION_DELAY_MS = 150;
 const IGNORED_TAGS = new Set(["SCRIPT", "STYLE", "NOSCRIPT", "TEXTAREA", "GLOSSATOR-CHAT"]);
 
-/** Call `onChange({text, box})` when the reader selects text in the page, and `onChange(null)` when the selection ends. */
+/** Call `onChange({text, box})` when the user selects text in the page, and `onChange(null)` when the selection ends. */
 export function watchSelection(onChange, signal) {
 	let timer;
 	const schedule = () => {

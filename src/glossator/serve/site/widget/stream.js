@@ -1,4 +1,4 @@
-/** Requests to the server. Errors carry the key of a text that explains them to the reader. */
+/** Requests to the server. Errors carry the key of a text that explains them to the user. */
 const SILENCE_TIMEOUT_MS = 30_000;
 const MAX_RESUMES = 2;
 const RESUME_DELAY_MS = 300;

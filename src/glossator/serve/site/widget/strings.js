@@ -31,7 +31,7 @@ export const strings = {
 		near: "Nearest sections",
 		lowConfidence: "Low confidence: the book says little about this.",
 		degraded: "No language model is available. These are quotes from the book.",
-		keywordsOnly: "Search by meaning is unavailable. Only keywords were searched.",
+		keywordsOnly: "Semantic search is unavailable. Only keywords were searched.",
 		notStored: "This answer could not be saved.",
 		askSelection: "Ask about this",
 		selection: "Your selection",

@@ -103,7 +103,7 @@ class PostgresConnections:
             raise self._translated(error) from error
 
     def connect(self) -> Connection:
-        """A connection of its own, for a lock that lasts as long as it."""
+        """A dedicated connection, for a lock that lasts as long as the connection."""
         try:
             return psycopg.connect(**self._parameters)
         except psycopg.Error as error:
@@ -111,7 +111,7 @@ class PostgresConnections:
 
     @contextmanager
     def translated_errors(self) -> Iterator[None]:
-        """Report errors of a connection of its own."""
+        """Report errors of a dedicated connection."""
         try:
             yield
         except psycopg.Error as error:
@@ -168,7 +168,7 @@ class PostgresConnections:
             return StorageError(f"{self.place} has no free disk space.", "Free disk space and retry.")
         if isinstance(error, errors.InsufficientPrivilege | errors.FeatureNotSupported | errors.UndefinedFile):
             return StorageError(
-                f"{self.place} does not allow it ({_first_line(error)}).",
+                f"{self.place} denied permission ({_first_line(error)}).",
                 "Grant the user CREATE on the database, and let an administrator run: CREATE EXTENSION vector.",
             )
         if isinstance(error, _CONNECTION_LOST):

@@ -1,4 +1,4 @@
-"""Generations in Postgres: each has tables of its own, and one transaction switches readers to the next."""
+"""Generations in Postgres: each has its own tables, and one transaction switches to the next."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from glossator.store.index.postgres.writer import write_generation
 from glossator.store.index.shared import RETENTION_SECONDS, SharedGenerations, book_names
 
 _LOCK_TIMEOUT = "2s"
-"""How long to wait for readers before a table is dropped; if they take longer, the next ingest drops it."""
+"""How long to wait for searches before a table is dropped; if they take longer, the next ingest drops it."""
 
 
 class PostgresGenerations(SharedGenerations):
@@ -70,7 +70,7 @@ class PostgresGenerations(SharedGenerations):
     def build(
         self, manifest: Manifest, contents: GenerationContents, check: Callable[[Generation], None] = no_check
     ) -> None:
-        """Write a generation into tables of its own, then make it the current one.
+        """Write a generation into its own tables, then make it the current one.
 
         After a failure the tables stay, and the next build of the same contents continues with them.
         """
@@ -160,7 +160,7 @@ class PostgresGenerations(SharedGenerations):
         return int(row[0]) if row else None
 
     def _switch(self, number: int) -> None:
-        """Switch all readers to a generation, on the connection that holds the lock: without the lock, it fails."""
+        """Make a generation the current one, on the connection that holds the lock: without the lock, it fails."""
         connection = self._locked()
         with self._connections.translated_errors(), connection.transaction():
             connection.execute(
@@ -179,7 +179,7 @@ class PostgresGenerations(SharedGenerations):
         self._current.refresh()
 
     def _delete_old(self) -> None:
-        """Delete generations that no reader can be using any more; the previous one is kept."""
+        """Delete generations that no process can still be using; the previous one is kept."""
         connection = self._locked()
         previous = self._previous()
         old = self._statement(
@@ -191,7 +191,7 @@ class PostgresGenerations(SharedGenerations):
                     self._drop(connection, number)
 
     def _drop(self, connection: Connection, number: int) -> None:
-        """Drop the tables of a generation, unless readers hold them too long."""
+        """Drop the tables of a generation, unless searches hold them too long."""
         with suppress(errors.LockNotAvailable), connection.transaction():
             connection.execute("SELECT set_config('lock_timeout', %s, true)", (_LOCK_TIMEOUT,))
             connection.execute(self._tables(number).drop())
@@ -199,7 +199,7 @@ class PostgresGenerations(SharedGenerations):
 
     def _locked(self) -> Connection:
         if self._lock is None:
-            raise StorageError("The lock for ingesting is not held.", "Use `ingest_lock`.")
+            raise StorageError("The ingest lock is not held.", "Use `ingest_lock`.")
         return self._lock
 
     def _tables(self, number: int) -> GenerationTables:

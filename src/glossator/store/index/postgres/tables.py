@@ -40,7 +40,7 @@ CREATE TABLE {words} (word text PRIMARY KEY, chunks integer NOT NULL);
 ALTER TABLE {chunks} ALTER sentences SET STORAGE EXTERNAL;
 ALTER TABLE {terms} ALTER chunks SET STORAGE EXTERNAL, ALTER weights SET STORAGE EXTERNAL;
 """
-"""Vectors have a table of their own, because a scan of narrow rows is several times faster."""
+"""Vectors have a separate table, because a scan of narrow rows is several times faster."""
 
 _INDEX_FILTERS = """
 CREATE INDEX ON {chunks} (url COLLATE "C");

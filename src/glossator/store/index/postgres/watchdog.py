@@ -1,4 +1,4 @@
-"""Ends calls that take too long: their connection is cut, and the thread that waits for it gets an error."""
+"""Ends calls that take too long: closes their connection, so that the waiting thread gets an error."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Writes a generation into Postgres in batches, each in a transaction; an interrupted build continues where it was."""
+"""Writes a generation into Postgres in batches, one transaction each; an interrupted build continues."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Generations on a Qdrant server: each has collections of its own, and an alias names the current one."""
+"""Generations on a Qdrant server: each has its own collections, and an alias names the current one."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ class QdrantGenerations(SharedGenerations):
     def build(
         self, manifest: Manifest, contents: GenerationContents, check: Callable[[Generation], None] = no_check
     ) -> None:
-        """Write a generation into collections of its own, then make it the current one.
+        """Write a generation into its own collections, then make it the current one.
 
         After a failure the collections stay, and the next build of the same contents continues with them.
         """
@@ -144,7 +144,7 @@ class QdrantGenerations(SharedGenerations):
         self._update({"building": number, "building_manifest": dump_manifest(manifest)})
 
     def _switch(self, number: int) -> None:
-        """Switch all readers to a generation: an alias is replaced in one step."""
+        """Make a generation the current one: an alias is replaced in one step."""
         self._check_lock()
         previous = self._current.refresh()
         if previous is not None:
@@ -165,7 +165,7 @@ class QdrantGenerations(SharedGenerations):
         return models.DeleteAliasOperation(delete_alias=models.DeleteAlias(alias_name=self._name))
 
     def _delete_old(self) -> None:
-        """Delete generations that no reader can be using any more; the previous one is kept."""
+        """Delete generations that no process can still be using; the previous one is kept."""
         replaced = self._replaced()
         for number in sorted(replaced, key=replaced.__getitem__)[:-1]:
             if replaced[number] < time.time() - RETENTION_SECONDS:
@@ -235,7 +235,7 @@ class QdrantGenerations(SharedGenerations):
 
     def _check_lock(self) -> None:
         if not self._owner or self._state()["owner"] != self._owner:
-            raise StorageError("The lock for ingesting was lost.", "Run the command again.")
+            raise StorageError("The ingest lock was lost.", "Run the command again.")
 
 
 def _has_owner(owner: str) -> list[Any]:

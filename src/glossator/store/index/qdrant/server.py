@@ -97,7 +97,7 @@ class QdrantServer:
         if isinstance(error, ValueError) and "not found" in str(error):  # the client's own engine
             return IndexCorrupted(f"The index in {self.place} is incomplete.", "Run `glossator ingest` again.")
         if isinstance(error, ResourceExhaustedResponse):
-            return self._unavailable("it limits the rate of requests")
+            return self._unavailable("its rate limit was exceeded")
         cause = error.source if isinstance(error, ResponseHandlingException) else error
         return self._unavailable(type(cause).__name__)
 

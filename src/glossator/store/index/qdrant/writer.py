@@ -1,4 +1,4 @@
-"""Writes a generation to a Qdrant server in batches; an interrupted build continues where it was."""
+"""Writes a generation to a Qdrant server in batches; an interrupted build continues where it stopped."""
 
 from __future__ import annotations
 
