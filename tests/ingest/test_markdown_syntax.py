@@ -56,6 +56,8 @@ EVERYWHERE = {
     "slashes with options": ("/// details | More\n    type: tip\n    open: true\n\nText.\n///", "More\n\nText."),
     "slashes around HTML": ("/// html | div.grid\nText.\n///", "Text."),
     "slashes in code": ("```\n/// note\n```", "```\n/// note\n```"),
+    "a mark for the contents": ("# A\n\n[TOC]\n\nAfter.", "A\n\nAfter."),
+    "a mark for the contents within a sentence": ("The mark\n[TOC]\nis text.", "The mark [TOC] is text."),
     "a path": ("/etc/hosts and //host", "/etc/hosts and //host"),
     "tasks": ("- [x] Done\n- [ ] To do", "- ☑ Done\n- ☐ To do"),
     "a definition": ("Torque\n:   The turning force.", "Torque\n\nThe turning force."),
@@ -241,3 +243,9 @@ def test_macros_are_noted(tmp_path: Path) -> None:
     (tmp_path / "docs" / "page.md").write_text("Version {{ version }}.", "utf-8")
     (note,) = read_source(str(tmp_path), "", LIMIT).notes
     assert note.note == "1 template expression was left out."
+
+
+def test_snippets_of_other_sites_are_named_in_the_note(tmp_path: Path) -> None:
+    assert read_page(tmp_path, '--8<-- "https://example.org/a.md"\n\nAfter.', EXTENSIONS) == "After."
+    (note,) = read_source(str(tmp_path), "", LIMIT).notes
+    assert "https://example.org/a.md" in note.note

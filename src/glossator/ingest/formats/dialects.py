@@ -38,6 +38,7 @@ class Dialect:
     `:name:` and `{{ name }}`, `attribute_lists` whether `{#id .class}` may be more than a heading's id,
     `pictures_in_ids` whether the names of emoji and images count for heading ids, `reserves_ids` whether an id that
     an author chose is given to no other heading, and `title_ids` whether headings of the first level have ids.
+    `contents_marks` tells whether `[TOC]` stands for the contents of the page.
     `generates_reference` tells that `::: name` stands for documentation of code, `admonish` that blocks of code in
     that language are admonitions.
     """
@@ -53,6 +54,7 @@ class Dialect:
     pictures_in_ids: bool = False
     reserves_ids: bool = False
     title_ids: bool = True
+    contents_marks: bool = False
     generates_reference: bool = False
     admonish: bool = False
 
@@ -75,12 +77,13 @@ _DIALECTS = {
 def dialect_of(layout: str, extensions: Container[str] = ()) -> Dialect:
     """The dialect of Markdown files in a site with this layout and these extensions."""
     if layout != "mkdocs":
-        return _DIALECTS.get(layout, Dialect())
+        return _DIALECTS.get(layout, Dialect(contents_marks=True))
     return Dialect(
         next((slug for name, slug in _MKDOCS_SLUGS.items() if name in extensions), mkdocs_slug),
         tuple(mark for extension, marks in _MKDOCS_MARKS.items() if extension in extensions for mark in marks),
         emoji="pymdownx.emoji" in extensions,
         macros="macros" in extensions,
         reserves_ids=True,
+        contents_marks=True,
         generates_reference="mkdocstrings" in extensions,
     )

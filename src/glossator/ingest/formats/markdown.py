@@ -51,6 +51,7 @@ _BLOCK_STARTS = {
     "generated_reference": ":#",
     "label": ":/[*",
     "markdown_tag": "<",
+    "contents_mark": "[",
 }
 """The characters at which a block rule can match; a rule that is not named is tried at every character."""
 
