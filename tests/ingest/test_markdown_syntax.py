@@ -237,6 +237,20 @@ def test_snippets_that_include_each_other_end(tmp_path: Path) -> None:
     assert "More" in read_page(tmp_path, 'More --8<-- "x"\n\n--8<-- "page.md"\n--8<-- "page.md"\n')
 
 
+SHORTCODES = {
+    "a note of Hugo": ("{{< note >}}\nMind the gap.\n{{< /note >}}", "Mind the gap."),
+    "an alert of Hugo": ('{{% alert title="Stop" %}}Mind the gap.{{% /alert %}}', "Mind the gap."),
+    "an include of Jekyll": ("{% include head.html %}\n\nMind the gap.", "Mind the gap."),
+}
+
+
+@pytest.mark.parametrize(("source", "text"), SHORTCODES.values(), ids=SHORTCODES.keys())
+def test_shortcodes_of_other_generators_are_left_out_with_a_note(source: str, text: str, tmp_path: Path) -> None:
+    assert read_page(tmp_path, source) == text
+    (note,) = read_source(str(tmp_path / "docs"), "", LIMIT).notes
+    assert "template expression" in note.note
+
+
 def test_macros_are_noted(tmp_path: Path) -> None:
     (tmp_path / "docs").mkdir()
     (tmp_path / "mkdocs.yml").write_text(EXTENSIONS, "utf-8")

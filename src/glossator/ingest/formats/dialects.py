@@ -35,10 +35,10 @@ class Dialect:
     """The rules of one site generator.
 
     `marks` pairs a mark around text with its HTML tag; `emoji` and `macros` tell whether the generator replaces
-    `:name:` and `{{ name }}`, `attribute_lists` whether `{#id .class}` may be more than a heading's id,
-    `pictures_in_ids` whether the names of emoji and images count for heading ids, `reserves_ids` whether an id that
-    an author chose is given to no other heading, and `title_ids` whether headings of the first level have ids.
-    `contents_marks` tells whether `[TOC]` stands for the contents of the page.
+    `:name:` and `{{ name }}`, `shortcodes` whether only `{{< name >}}` and `{% name %}`, `attribute_lists` whether
+    `{#id .class}` may be more than a heading's id, `pictures_in_ids` whether the names of emoji and images count for
+    heading ids, `reserves_ids` whether an id that an author chose is given to no other heading, `title_ids` whether
+    headings of the first level have ids, and `contents_marks` whether `[TOC]` stands for the contents of the page.
     `generates_reference` tells that `::: name` stands for documentation of code, `admonish` that blocks of code in
     that language are admonitions.
     """
@@ -47,6 +47,7 @@ class Dialect:
     marks: tuple[tuple[str, str], ...] = (("~", "s"),)
     emoji: bool = False
     macros: bool = False
+    shortcodes: bool = False
     attribute_lists: bool = True
     definition_lists: bool = True
     indented_code: bool = True
@@ -67,6 +68,8 @@ MDX = Dialect(
     pictures_in_ids=True,
     title_ids=False,
 )
+_PLAIN = Dialect(contents_marks=True, shortcodes=True)
+"""Folders without a known generator: what Hugo and Jekyll replace is no text, as nobody else writes it."""
 _DIALECTS = {
     "docusaurus": replace(MDX, indented_code=True),
     "sphinx": Dialect(docutils_slug),
@@ -77,7 +80,7 @@ _DIALECTS = {
 def dialect_of(layout: str, extensions: Container[str] = ()) -> Dialect:
     """The dialect of Markdown files in a site with this layout and these extensions."""
     if layout != "mkdocs":
-        return _DIALECTS.get(layout, Dialect(contents_marks=True))
+        return _DIALECTS.get(layout, _PLAIN)
     return Dialect(
         next((slug for name, slug in _MKDOCS_SLUGS.items() if name in extensions), mkdocs_slug),
         tuple(mark for extension, marks in _MKDOCS_MARKS.items() if extension in extensions for mark in marks),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from functools import partial
 
 from markdown_it import MarkdownIt
@@ -16,6 +17,9 @@ ATTRIBUTES, EMOJI = "attributes", "emoji"
 MACROS = "macros"
 """The key of the parser's environment that counts the macros left out."""
 
+MAX_MACRO_CHARACTERS = 2000
+"""What is longer is text, so that openings without an end take no time."""
+
 _ATTRIBUTE_LIST = re.compile(
     r"\{:?[ \t]*+(?:(?:#(?P<id>[^\s{}#]++)|\.[^\s{}]++|[\w:-]++=(?:\"[^\"{}\n]*+\"|'[^'{}\n]*+'|[^\s{}]++))[ \t]*+)++\}"
 )
@@ -26,12 +30,15 @@ _AFTER_ELEMENT = '*_`)]>~^=+"'
 _EMOJI = re.compile(r":[a-z][a-z0-9_+-]{0,60}:(?![\w:])")
 _EDITS = {"++": "++}", "--": "--}", "==": "==}", ">>": "<<}", "~~": "~~}"}
 _DELETED = ("--", ">>")
+_MACRO_ENDS = {"{{": "}}", "{%": "%}", "{#": "#}"}
+_SHORTCODE_ENDS = {"{{<": ">}}", "{{%": "%}}", "{%": "%}"}
 
 
 def add_inline_rules(parser: MarkdownIt, dialect: Dialect) -> None:
     """Teach the parser the inline syntax of a dialect; inside code nothing is special."""
-    if dialect.macros:
-        parser.inline.ruler.before("emphasis", "macro", _macro)
+    if dialect.macros or dialect.shortcodes:
+        ends = _MACRO_ENDS if dialect.macros else _SHORTCODE_ENDS
+        parser.inline.ruler.before("emphasis", "macro", partial(_macro, ends=ends))
     parser.inline.ruler.before("emphasis", "edit", _edit)
     pattern = _ATTRIBUTE_LIST if dialect.attribute_lists else _HEADING_ID
     parser.inline.ruler.before("emphasis", "attribute_list", partial(_attribute_list, pattern=pattern))
@@ -120,13 +127,14 @@ def _emoji(state: StateInline, silent: bool) -> bool:
     return bool(found)
 
 
-def _macro(state: StateInline, silent: bool) -> bool:
-    """`{{ name }}` and `{% statement %}`: what they display is known to the site generator only."""
-    closing = {"{{": "}}", "{%": "%}", "{#": "#}"}.get(state.src[state.pos : state.pos + 2], "")
-    end = state.src.find(closing, state.pos + 2, state.posMax) if closing else -1
+def _macro(state: StateInline, silent: bool, ends: Mapping[str, str]) -> bool:
+    """`{{ name }}`, `{% statement %}` and `{{< name >}}`: what they display is known to the site generator only."""
+    opening = next((mark for mark in ends if state.src.startswith(mark, state.pos)), "")
+    start = state.pos + len(opening)
+    end = state.src.find(ends[opening], start, min(state.posMax, start + MAX_MACRO_CHARACTERS)) if opening else -1
     if end < 0:
         return False
     if not silent:
         state.env[MACROS] = state.env.get(MACROS, 0) + 1
-    state.pos = end + 2
+    state.pos = end + len(ends[opening])
     return True
