@@ -157,8 +157,8 @@ def _word_token(
     text: str, match: re.Match[str], clause: int, language: str, lexicon: Lexicon, sentence_start: bool, in_unit: bool
 ) -> Token:
     raw = match.group()
-    if not in_unit and (name := _letter_name(text, match, sentence_start)):
-        return Token(match.start(), match.start() + len(name), name, name, _NAME_WEIGHT, clause, True)
+    if not in_unit and (letter := _letter_name(text, match, sentence_start)):
+        return Token(match.start(), match.start() + len(letter), letter, letter, _NAME_WEIGHT, clause, True)
     form = fold(raw) if language != "ar" else _EXCEPT if raw in _EXCEPTIVES else _without_proclitic(fold(raw), lexicon)
     quoted = text[match.start() - 1 : match.start()] == "`"
     name = quoted or (not sentence_start and raw[:1].isupper()) or _looks_technical(raw)
