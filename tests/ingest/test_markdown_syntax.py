@@ -237,6 +237,27 @@ def test_snippets_that_include_each_other_end(tmp_path: Path) -> None:
     assert "More" in read_page(tmp_path, 'More --8<-- "x"\n\n--8<-- "page.md"\n--8<-- "page.md"\n')
 
 
+FORMULAS = {
+    "within a sentence": ("The sum \\(x_1 + x_2\\) is here.", "The sum $x_1 + x_2$ is here."),
+    "on lines of its own": ("\\[\na_1 = b \\\\\nc\n\\]", "$$ a_1 = b \\\\ c $$"),
+    "brackets that are text": ("Write \\[x\\] or \\(y.", "Write [x] or (y."),
+}
+
+
+@pytest.mark.parametrize(("source", "text"), FORMULAS.values(), ids=FORMULAS.keys())
+def test_formulas_of_arithmatex_are_formulas(source: str, text: str, tmp_path: Path) -> None:
+    config = "site_name: B\nmarkdown_extensions: [{pymdownx.arithmatex: {generic: true}}]"
+    assert read_page(tmp_path, source, config) == text
+
+
+def test_formulas_of_mathjax_in_mdbook_are_formulas(tmp_path: Path) -> None:
+    (tmp_path / "SUMMARY.md").write_text("- [A](a.md)", "utf-8")
+    (tmp_path / "a.md").write_text("The sum \\\\(x_1 + x_2\\\\) is here.\n\n\\\\[ a = b \\\\]", "utf-8")
+    (document,) = read_source(str(tmp_path), "", LIMIT).documents
+    assert document.text == "The sum $x_1 + x_2$ is here.\n\n$$ a = b $$"
+    assert '<span class="math">x_1 + x_2</span>' in document.html
+
+
 SHORTCODES = {
     "a note of Hugo": ("{{< note >}}\nMind the gap.\n{{< /note >}}", "Mind the gap."),
     "an alert of Hugo": ('{{% alert title="Stop" %}}Mind the gap.{{% /alert %}}', "Mind the gap."),

@@ -39,6 +39,7 @@ class Dialect:
     `{#id .class}` may be more than a heading's id, `pictures_in_ids` whether the names of emoji and images count for
     heading ids, `reserves_ids` whether an id that an author chose is given to no other heading, `title_ids` whether
     headings of the first level have ids, and `contents_marks` whether `[TOC]` stands for the contents of the page.
+    `tex` has the backslashes before the brackets of a formula, if the generator typesets such.
     `generates_reference` tells that `::: name` stands for documentation of code, `admonish` that blocks of code in
     that language are admonitions.
     """
@@ -56,6 +57,7 @@ class Dialect:
     reserves_ids: bool = False
     title_ids: bool = True
     contents_marks: bool = False
+    tex: str = ""
     generates_reference: bool = False
     admonish: bool = False
 
@@ -68,12 +70,12 @@ MDX = Dialect(
     pictures_in_ids=True,
     title_ids=False,
 )
-_PLAIN = Dialect(contents_marks=True, shortcodes=True)
+_PLAIN = Dialect(contents_marks=True, shortcodes=True, tex="\\\\")
 """Folders without a known generator: what Hugo and Jekyll replace is no text, as nobody else writes it."""
 _DIALECTS = {
     "docusaurus": replace(MDX, indented_code=True),
     "sphinx": Dialect(docutils_slug),
-    "mdbook": Dialect(mdbook_slug, hides_rust_lines=True, admonish=True),
+    "mdbook": Dialect(mdbook_slug, hides_rust_lines=True, admonish=True, tex="\\\\"),
 }
 
 
@@ -88,5 +90,6 @@ def dialect_of(layout: str, extensions: Container[str] = ()) -> Dialect:
         macros="macros" in extensions,
         reserves_ids=True,
         contents_marks=True,
+        tex="\\" if "pymdownx.arithmatex" in extensions else "",
         generates_reference="mkdocstrings" in extensions,
     )

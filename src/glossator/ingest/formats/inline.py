@@ -9,6 +9,7 @@ from functools import partial
 from markdown_it import MarkdownIt
 from markdown_it.rules_inline import StateInline
 
+from glossator.core.text.formulas import MAX_FORMULA_CHARACTERS
 from glossator.ingest.formats.dialects import Dialect
 
 ATTRIBUTES, EMOJI = "attributes", "emoji"
@@ -30,12 +31,15 @@ _AFTER_ELEMENT = '*_`)]>~^=+"'
 _EMOJI = re.compile(r":[a-z][a-z0-9_+-]{0,60}:(?![\w:])")
 _EDITS = {"++": "++}", "--": "--}", "==": "==}", ">>": "<<}", "~~": "~~}"}
 _DELETED = ("--", ">>")
+_CLOSING = {"(": ")", "[": "]"}
 _MACRO_ENDS = {"{{": "}}", "{%": "%}", "{#": "#}"}
 _SHORTCODE_ENDS = {"{{<": ">}}", "{{%": "%}}", "{%": "%}"}
 
 
 def add_inline_rules(parser: MarkdownIt, dialect: Dialect) -> None:
     """Teach the parser the inline syntax of a dialect; inside code nothing is special."""
+    if dialect.tex:
+        parser.inline.ruler.before("escape", "tex", partial(_tex, slashes=dialect.tex))
     if dialect.macros or dialect.shortcodes:
         ends = _MACRO_ENDS if dialect.macros else _SHORTCODE_ENDS
         parser.inline.ruler.before("emphasis", "macro", partial(_macro, ends=ends))
@@ -98,6 +102,26 @@ def _edit(state: StateInline, silent: bool) -> bool:
     if not silent and sign not in _DELETED:
         _push_element(state, "ins", arrow + 2 if sign == "~~" else start, end)
     state.pos = end + 3
+    return True
+
+
+def _tex(state: StateInline, silent: bool, slashes: str) -> bool:
+    """A formula between brackets with backslashes: `(` within a sentence, `[` as a paragraph."""
+    start = state.pos + len(slashes) + 1
+    opening = state.src[state.pos : start]
+    closing = slashes + _CLOSING.get(opening[-1:], "")
+    if not opening.startswith(slashes) or closing == slashes:
+        return False
+    end = state.src.find(closing, start, min(state.posMax, start + MAX_FORMULA_CHARACTERS))
+    if end <= start:
+        return False
+    alone = not state.pos and end + len(closing) == len(state.src.rstrip())
+    if opening == "\\[" and not alone:  # one backslash may as well escape the bracket
+        return False
+    if not silent:
+        token = state.push("math_block" if alone and opening[-1] == "[" else "math_inline", "math", 0)
+        token.content = state.src[start:end].strip()
+    state.pos = end + len(closing)
     return True
 
 

@@ -58,6 +58,7 @@ _BLOCK_STARTS = {
 _INLINE_STARTS = {
     "newline": "\n",
     "escape": "\\",
+    "tex": "\\",
     "backticks": "`",
     "strikethrough": "~",
     "emphasis": "*_",
