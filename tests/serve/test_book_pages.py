@@ -12,6 +12,7 @@ import glossator
 import tides_book
 from data_dirs import write_pages
 from doors import serving
+from glossator.core.text.markup import ADMONITION_KINDS
 from glossator.core.types import Block, BlockKind, Document
 from glossator.serve.site.book import ServedBook
 from glossator.serve.site.pages import book_page
@@ -114,3 +115,8 @@ async def test_front_page_of_a_book_without_sections_offers_three_questions(fast
     async with serving(fast_tmp_path / "data") as client:
         front = (await client.get("/")).text
     assert front.count('<a href="/?q=') == 3
+
+
+async def test_every_kind_of_admonition_has_a_label_where_the_book_gives_no_title(client: httpx.AsyncClient) -> None:
+    style = (await client.get("/style.css")).text
+    assert {kind for kind in ADMONITION_KINDS if f'.{kind} {{ --label: "' not in style} == set()
