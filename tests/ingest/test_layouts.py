@@ -193,10 +193,12 @@ def test_skipped_links_are_reported(tmp_path: Path) -> None:
     (named / "gone.md").symlink_to(named / "none.md")
     (named / "folder").symlink_to(outside)
     (named / "picture.png").symlink_to(outside / "secret.md")
+    (named / "mkdocs.yml").symlink_to(write(outside, {"mkdocs.yml": "site_name: S"}) / "mkdocs.yml")
     skipped = {os.path.relpath(skip.path, named): skip.reason for skip in read(named).skipped}
     assert skipped == {
         "folder": "links to folders are not followed.",
         "gone.md": "the link is broken, or points outside the folder.",
+        "mkdocs.yml": "the link is broken, or points outside the folder.",
         "out.md": "the link is broken, or points outside the folder.",
     }
 

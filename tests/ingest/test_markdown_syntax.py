@@ -56,6 +56,8 @@ EVERYWHERE = {
     "slashes with options": ("/// details | More\n    type: tip\n    open: true\n\nText.\n///", "More\n\nText."),
     "slashes around HTML": ("/// html | div.grid\nText.\n///", "Text."),
     "slashes in code": ("```\n/// note\n```", "```\n/// note\n```"),
+    "a mark for the contents": ("# A\n\n[TOC]\n\nAfter.", "A\n\nAfter."),
+    "a mark for the contents within a sentence": ("The mark\n[TOC]\nis text.", "The mark [TOC] is text."),
     "a path": ("/etc/hosts and //host", "/etc/hosts and //host"),
     "tasks": ("- [x] Done\n- [ ] To do", "- ☑ Done\n- ☐ To do"),
     "a definition": ("Torque\n:   The turning force.", "Torque\n\nThe turning force."),
@@ -235,9 +237,50 @@ def test_snippets_that_include_each_other_end(tmp_path: Path) -> None:
     assert "More" in read_page(tmp_path, 'More --8<-- "x"\n\n--8<-- "page.md"\n--8<-- "page.md"\n')
 
 
+FORMULAS = {
+    "within a sentence": ("The sum \\(x_1 + x_2\\) is here.", "The sum $x_1 + x_2$ is here."),
+    "on lines of its own": ("\\[\na_1 = b \\\\\nc\n\\]", "$$ a_1 = b \\\\ c $$"),
+    "brackets that are text": ("Write \\[x\\] or \\(y.", "Write [x] or (y."),
+}
+
+
+@pytest.mark.parametrize(("source", "text"), FORMULAS.values(), ids=FORMULAS.keys())
+def test_formulas_of_arithmatex_are_formulas(source: str, text: str, tmp_path: Path) -> None:
+    config = "site_name: B\nmarkdown_extensions: [{pymdownx.arithmatex: {generic: true}}]"
+    assert read_page(tmp_path, source, config) == text
+
+
+def test_formulas_of_mathjax_in_mdbook_are_formulas(tmp_path: Path) -> None:
+    (tmp_path / "SUMMARY.md").write_text("- [A](a.md)", "utf-8")
+    (tmp_path / "a.md").write_text("The sum \\\\(x_1 + x_2\\\\) is here.\n\n\\\\[ a = b \\\\]", "utf-8")
+    (document,) = read_source(str(tmp_path), "", LIMIT).documents
+    assert document.text == "The sum $x_1 + x_2$ is here.\n\n$$ a = b $$"
+    assert '<span class="math">x_1 + x_2</span>' in document.html
+
+
+SHORTCODES = {
+    "a note of Hugo": ("{{< note >}}\nMind the gap.\n{{< /note >}}", "Mind the gap."),
+    "an alert of Hugo": ('{{% alert title="Stop" %}}Mind the gap.{{% /alert %}}', "Mind the gap."),
+    "an include of Jekyll": ("{% include head.html %}\n\nMind the gap.", "Mind the gap."),
+}
+
+
+@pytest.mark.parametrize(("source", "text"), SHORTCODES.values(), ids=SHORTCODES.keys())
+def test_shortcodes_of_other_generators_are_left_out_with_a_note(source: str, text: str, tmp_path: Path) -> None:
+    assert read_page(tmp_path, source) == text
+    (note,) = read_source(str(tmp_path / "docs"), "", LIMIT).notes
+    assert "template expression" in note.note
+
+
 def test_macros_are_noted(tmp_path: Path) -> None:
     (tmp_path / "docs").mkdir()
     (tmp_path / "mkdocs.yml").write_text(EXTENSIONS, "utf-8")
     (tmp_path / "docs" / "page.md").write_text("Version {{ version }}.", "utf-8")
     (note,) = read_source(str(tmp_path), "", LIMIT).notes
     assert note.note == "1 template expression was left out."
+
+
+def test_snippets_of_other_sites_are_named_in_the_note(tmp_path: Path) -> None:
+    assert read_page(tmp_path, '--8<-- "https://example.org/a.md"\n\nAfter.', EXTENSIONS) == "After."
+    (note,) = read_source(str(tmp_path), "", LIMIT).notes
+    assert "https://example.org/a.md" in note.note

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import httpx
 import pytest
 
+import glossator
 import tides_book
+from data_dirs import write_pages
+from doors import serving
+from glossator.core.text.markup import ADMONITION_KINDS
 from glossator.core.types import Block, BlockKind, Document
 from glossator.serve.site.book import ServedBook
 from glossator.serve.site.pages import book_page
@@ -96,3 +101,22 @@ async def test_too_long_question_is_rejected_on_the_page(client: httpx.AsyncClie
 async def test_page_has_the_direction_of_most_of_its_words(text: str, direction: str) -> None:
     document = Document("a.md", "/book/a", "A", ("A",), text, (Block(BlockKind.PARAGRAPH, 0, len(text)),), "")
     assert f'<article dir="{direction}">' in book_page(document, ServedBook("Book", (), ()))
+
+
+async def test_front_page_of_a_book_without_sections_offers_three_questions(fast_tmp_path: Path) -> None:
+    pages = {
+        "tides.md": "# Tides\n\nTides are caused mainly by the gravity of the Moon.",
+        "bread.md": "# Bread\n\nBread is baked from flour, water and salt.",
+        "pumps.md": "# Pumps\n\nPumps move water by means of a rotating wheel.",
+    }
+    write_pages(fast_tmp_path / "book", pages)
+    with glossator.open(fast_tmp_path / "data") as book:
+        book.ingest(fast_tmp_path / "book")
+    async with serving(fast_tmp_path / "data") as client:
+        front = (await client.get("/")).text
+    assert front.count('<a href="/?q=') == 3
+
+
+async def test_every_kind_of_admonition_has_a_label_where_the_book_gives_no_title(client: httpx.AsyncClient) -> None:
+    style = (await client.get("/style.css")).text
+    assert {kind for kind in ADMONITION_KINDS if f'.{kind} {{ --label: "' not in style} == set()

@@ -33,19 +33,22 @@ BYTES_PER_TOKEN = 4
 """An estimate, used if no tokenizer is installed; docs/decisions/0010-remote-embedders.md gives its error."""
 
 
-CALIBRATION_SECONDS = 10.0
-"""How long a request waits for the calibration of a model; it continues for later requests."""
-
-
 class RemoteEmbedder:
     """Embeds through an HTTP API; the first request is sent when a result is needed.
 
     `indexed` is the fingerprint of an index: if this model made it, its dimension is known without a request, and the
-    index can be opened while the model is down.
+    index can be opened while the model is down. A reader waits for `calibration_seconds` until the model is calibrated;
+    the calibration continues, and later readers have it.
     """
 
-    def __init__(self, endpoint: Endpoint, policy: RequestPolicy | None = None, indexed: str = "") -> None:
-        self._endpoint = endpoint
+    def __init__(
+        self,
+        endpoint: Endpoint,
+        policy: RequestPolicy | None = None,
+        indexed: str = "",
+        calibration_seconds: float = 10.0,
+    ) -> None:
+        self._endpoint, self.calibration_seconds = endpoint, calibration_seconds
         self._client = EmbeddingClient(endpoint, policy)
         self.breaker = CircuitBreaker()
         known = re.fullmatch(rf"{re.escape(self._identity)}:([0-9]+):{INPUT_VERSION}", indexed)
@@ -85,7 +88,7 @@ class RemoteEmbedder:
                 self._calibration = start(self._calibrate)
             measured = self._calibration
         try:
-            return measured.result(CALIBRATION_SECONDS)
+            return measured.result(self.calibration_seconds)
         except TimeoutError:
             raise self._client.unreachable("its calibration timed out") from None
 

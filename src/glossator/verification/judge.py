@@ -29,7 +29,7 @@ from glossator.verification.lead_ins import strip_lead_in
 from glossator.verification.model import has_veto, is_short, score
 from glossator.verification.reading.tokenizer import TokenizedText, has_content, language_of, tokenize
 from glossator.verification.reasons import contradicts, reasons
-from glossator.verification.sanitize import is_small_talk, unknown_symbols
+from glossator.verification.sanitize import is_small_talk, unknown_literals, unknown_symbols
 from glossator.verification.version import verifier_version
 
 _log = logging.getLogger(__name__)
@@ -222,7 +222,8 @@ class Verifier:
             return None
         value, features, found = max(judged, key=lambda each: each[0])
         evidence = _make_evidence(prepared, numbers[found.window.passage], found.window.span)
-        if symbols := unknown_symbols(text, evidence.quote):
+        passage = prepared.texts[evidence.source - 1]
+        if symbols := unknown_symbols(text, evidence.quote) | unknown_literals(text, passage):
             return unsupported(f"not in the source: {' '.join(sorted(symbols))}", evidence)
         in_doubt = "read_support" in features and QUOTED <= value < SHOWN and not has_veto(features)
         if value >= SUPPORTED:

@@ -18,6 +18,7 @@ _RULE = re.compile(r"[\s>|:*_=-]*")
 _PREFIX = re.compile(r"\s*(?:>[ \t]?)*[ \t]*(?:[-*+•][ \t]+|\d{1,3}[.)][ \t]+|#{1,6}[ \t]+)?(?:\|[ \t]*)?")
 _FENCE = re.compile(r"(?P<fence>`{3,}|~{3,})[ \t]*(?P<info>[^\n]*)")
 _INFO = re.compile(r"[\w+#.-]{0,20}")
+_CODE_LITERAL = re.compile(r"(?<![\w-])--?[A-Za-z][\w-]*|[=!<>]=+|&&|\|\||[-=]>")
 _SYMBOLS = frozenset("°|`~^+%©®™№·")
 _SMALL_TALK = frozenset(
     """
@@ -90,3 +91,8 @@ def unknown_symbols(claim: str, source: str) -> set[str]:
     words = _NUMBER.sub(" ", claim)
     symbols = {c for c in words if c not in _SYMBOLS and unicodedata.category(c) in ("So", "Sm", "No")}
     return symbols - set(source)
+
+
+def unknown_literals(claim: str, source: str) -> set[str]:
+    """Options and operators of a claim that are not in the source (-f, --force, !=): each character counts."""
+    return set(_CODE_LITERAL.findall(claim)) - set(_CODE_LITERAL.findall(source))

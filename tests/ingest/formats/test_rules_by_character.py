@@ -8,7 +8,15 @@ from hypothesis import strategies as st
 from glossator.ingest.formats.dialects import MDX, dialect_of
 from glossator.ingest.formats.markdown import dialect_parser, fast_parser
 
-EXTENSIONS = ("pymdownx.caret", "pymdownx.tilde", "pymdownx.mark", "pymdownx.keys", "pymdownx.emoji", "macros")
+EXTENSIONS = (
+    "pymdownx.caret",
+    "pymdownx.tilde",
+    "pymdownx.mark",
+    "pymdownx.keys",
+    "pymdownx.emoji",
+    "pymdownx.arithmatex",
+    "macros",
+)
 DIALECTS = [MDX, dialect_of("mkdocs", EXTENSIONS), *map(dialect_of, ("docusaurus", "sphinx", "mdbook", "plain"))]
 PIECES = [
     *(
@@ -75,6 +83,9 @@ PIECES = [
         "::: a.b\n",
         "/// a\n",
         "[!NOTE]\n",
+        "[TOC]",
+        "\\(a\\)",
+        "\\\\[a\\\\]",
     ),
     *(
         "*[a]: b\n",
@@ -83,6 +94,8 @@ PIECES = [
         "~ b\n",
         ":rocket:",
         "{{ a }}",
+        "{{< a >}}",
+        "{% a %}",
         "{#a}",
         "{--a--}",
         "{~~a~>b~~}",

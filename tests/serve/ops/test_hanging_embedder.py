@@ -18,7 +18,6 @@ from glossator.cli.doctor import DoctorFinding, diagnose
 from glossator.core.errors import EmbeddingModelUnavailable
 from glossator.core.ports import no_progress
 from glossator.core.settings import Settings, load_settings
-from glossator.embed import remote
 from glossator.embed.calibration import reference_passages
 from glossator.embed.remote import RemoteEmbedder
 from glossator.facade import Book
@@ -126,13 +125,13 @@ async def test_keywords_alone_do_not_answer_everything(book: RemoteBook, questio
     assert (found["metadata"]["mode"], found["sources"]) == ("no_results", [])
 
 
-async def test_reader_does_not_wait_for_a_slow_calibration(book: RemoteBook, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(remote, "CALIBRATION_SECONDS", 0.05)
+async def test_reader_does_not_wait_for_a_slow_calibration(book: RemoteBook) -> None:
     async with serving(book) as (client, embedder):
+        embedder.calibration_seconds = 0.05
         with book.slow_batches(1.0):
             found = (await stream(client, "/chat/stream", {"query": QUESTION})).sources
             assert found["metadata"]["keywords_only"]
-            monkeypatch.setattr(remote, "CALIBRATION_SECONDS", 60)
+            embedder.calibration_seconds = 60
             assert embedder.calibration
         found = (await stream(client, "/chat/stream", {"query": QUESTION})).sources
         assert not found["metadata"]["keywords_only"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from threading import Event
 
 import pytest
@@ -13,16 +14,19 @@ from starlette.responses import JSONResponse, PlainTextResponse, Response
 
 from glossator.core.errors import IndexUnavailable, SettingsError, StorageError
 from glossator.core.ports import Generation
+from glossator.core.resilience.retry import Backoff
 from glossator.core.types import Filters
-from glossator.store.index.postgres import connections as postgres_connections
 from glossator.store.index.postgres.connections import connection_parameters
 from glossator.store.index.postgres.generations import PostgresGenerations
-from glossator.store.index.qdrant import server as qdrant_server
 from glossator.store.index.qdrant.generations import QdrantGenerations
 from glossator.store.index.qdrant.server import QdrantOptions, QdrantServer
+from glossator.store.index.shared import ServerTimes
 from index_stores import DIMENSION, FINGERPRINT, ingest, qdrant_store, query
 from postgres import Postgres, running_postgres
 from qdrant_stand_in import DroppedConnection, StandIn, running_stand_in
+
+QUICK, QUICK_DATABASE = ServerTimes(read_seconds=1.5), ServerTimes(read_seconds=3.0)
+"""Times that a test can wait for."""
 
 
 def hits(generation: Generation) -> int:
@@ -35,17 +39,10 @@ def stand_in() -> Iterator[StandIn]:
         yield running
 
 
-@pytest.fixture(autouse=True)
-def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Deadlines that a test can wait for."""
-    monkeypatch.setattr(qdrant_server, "READ_SECONDS", 1.5)
-    monkeypatch.setattr(postgres_connections, "READ_SECONDS", 3.0)
-
-
 @pytest.fixture
 def opened(stand_in: StandIn, request: pytest.FixtureRequest) -> Iterator[Generation]:
     stand_in.fault = no_fault
-    store = qdrant_store(stand_in.url, f"faults_{abs(hash(request.node.name)) % 10**6}")
+    store = qdrant_store(stand_in.url, f"faults_{abs(hash(request.node.name)) % 10**6}", times=QUICK)
     ingest(store, "one")
     yield store.open(FINGERPRINT)
     stand_in.fault = no_fault
@@ -121,9 +118,9 @@ def test_a_server_that_is_down_gets_no_requests_for_a_while_and_is_tried_again(
             time.sleep(0.1)
 
 
-def test_an_ingest_survives_faults_of_every_kind(stand_in: StandIn, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(qdrant_server, "_WRITE_BACKOFF", qdrant_server._READ_BACKOFF)
-    store = qdrant_store(stand_in.url, "ingest_faults")
+def test_an_ingest_survives_faults_of_every_kind(stand_in: StandIn) -> None:
+    backoff = Backoff(first_seconds=0.05, max_seconds=0.5, attempts=4)
+    store = qdrant_store(stand_in.url, "ingest_faults", times=replace(QUICK, write_backoff=backoff))
     count = 0
 
     def fault(_request: Request) -> Response | None:
@@ -141,10 +138,9 @@ def test_an_ingest_survives_faults_of_every_kind(stand_in: StandIn, monkeypatch:
     store.drop_all()
 
 
-def test_a_lease_of_a_killed_ingest_expires(stand_in: StandIn, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_lease_of_a_killed_ingest_expires(stand_in: StandIn) -> None:
     stand_in.fault = no_fault
-    monkeypatch.setattr("glossator.store.index.qdrant.generations.LEASE_SECONDS", 0.5)
-    store = qdrant_store(stand_in.url, "leases")
+    store = qdrant_store(stand_in.url, "leases", times=replace(QUICK, lease_seconds=0.5))
     store._create_state()
     assert store._acquire("killed")
     assert not store._acquire("other")
@@ -184,7 +180,7 @@ def test_a_server_behind_a_proxy_is_sent_the_key_with_every_request(stand_in: St
 
 def test_a_writer_that_dies_after_the_switch_leaves_a_generation_that_is_not_overwritten(stand_in: StandIn) -> None:
     stand_in.fault = no_fault
-    store, switched = qdrant_store(stand_in.url, "died"), Event()
+    store, switched = qdrant_store(stand_in.url, "died", times=QUICK), Event()
 
     def die_after_the_switch(request: Request) -> Response | None:
         if switched.is_set() and request.url.path.endswith("/payload"):
@@ -211,7 +207,7 @@ def test_long_vectors_are_sent_in_requests_that_a_server_accepts(
 ) -> None:
     stand_in.fault = no_fault
     monkeypatch.setattr("glossator.store.index.qdrant.writer._MAX_BATCH_VALUES", 5 * 2 * DIMENSION)
-    store = qdrant_store(stand_in.url, "long")
+    store = qdrant_store(stand_in.url, "long", times=QUICK)
     stand_in.bodies.clear()
     ingest(store, "one", pages=12)
     sent = [[point["id"] for point in body["points"]] for body in stand_in.bodies if "dense" in str(body.get("points"))]
@@ -266,7 +262,7 @@ def database() -> Iterator[Postgres]:
 
 
 def test_a_lost_connection_is_replaced(database: Postgres) -> None:
-    store = PostgresGenerations(database.url(), "lost")
+    store = PostgresGenerations(database.url(), "lost", QUICK_DATABASE)
     ingest(store, "one")
     generation = store.open(FINGERPRINT)
     for _ in range(3):
@@ -276,9 +272,8 @@ def test_a_lost_connection_is_replaced(database: Postgres) -> None:
     store.close()
 
 
-def test_a_database_that_hangs_is_given_up_in_time(database: Postgres, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(postgres_connections, "READ_SECONDS", 0.5)
-    store = PostgresGenerations(database.url(), "hung")
+def test_a_database_that_hangs_is_given_up_in_time(database: Postgres) -> None:
+    store = PostgresGenerations(database.url(), "hung", replace(QUICK, read_seconds=0.5))
     connections = store._connections
     assert connections.read(lambda connection: connection.execute("SELECT 1").fetchone()) == (1,)
     with pytest.raises(IndexUnavailable, match="in time"):
@@ -289,7 +284,7 @@ def test_a_database_that_hangs_is_given_up_in_time(database: Postgres, monkeypat
 
 @pytest.mark.slow
 def test_searches_recover_when_postgres_is_back(database: Postgres) -> None:
-    store = PostgresGenerations(database.url(), "restarted")
+    store = PostgresGenerations(database.url(), "restarted", QUICK_DATABASE)
     ingest(store, "one")
     generation = store.open(FINGERPRINT)
     stop = Event()
@@ -327,7 +322,7 @@ def test_searches_recover_when_postgres_is_back(database: Postgres) -> None:
 
 
 def test_an_interrupted_build_continues_with_what_is_there(database: Postgres) -> None:
-    store = PostgresGenerations(database.url(), "continued")
+    store = PostgresGenerations(database.url(), "continued", QUICK_DATABASE)
 
     def kill(_generation: Generation) -> None:
         raise KeyboardInterrupt
@@ -341,11 +336,8 @@ def test_an_interrupted_build_continues_with_what_is_there(database: Postgres) -
     store.close()
 
 
-def test_old_generations_are_dropped_once_no_reader_can_use_them(
-    database: Postgres, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("glossator.store.index.postgres.generations.RETENTION_SECONDS", 0.0)
-    store = PostgresGenerations(database.url(), "dropped")
+def test_old_generations_are_dropped_once_no_reader_can_use_them(database: Postgres) -> None:
+    store = PostgresGenerations(database.url(), "dropped", replace(QUICK_DATABASE, retention_seconds=0.0))
     for version in ("one", "two", "three", "four"):
         ingest(store, version)
     tables = "SELECT tablename FROM pg_tables WHERE schemaname = 'dropped' AND tablename LIKE 'chunks%' ORDER BY 1"
@@ -353,12 +345,9 @@ def test_old_generations_are_dropped_once_no_reader_can_use_them(
     store.close()
 
 
-def test_old_collections_are_dropped_once_no_reader_can_use_them(
-    stand_in: StandIn, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_old_collections_are_dropped_once_no_reader_can_use_them(stand_in: StandIn) -> None:
     stand_in.fault = no_fault
-    monkeypatch.setattr("glossator.store.index.qdrant.generations.RETENTION_SECONDS", 0.0)
-    store = qdrant_store(stand_in.url, "dropped")
+    store = qdrant_store(stand_in.url, "dropped", times=replace(QUICK, retention_seconds=0.0))
     for version in ("one", "two", "three", "four"):
         ingest(store, version)
     names = sorted(each.name for each in stand_in.engine.get_collections().collections if "dropped" in each.name)

@@ -21,6 +21,7 @@ from glossator.store.index.generations import Generations
 from glossator.store.index.postgres.generations import PostgresGenerations
 from glossator.store.index.qdrant.generations import QdrantGenerations
 from glossator.store.index.qdrant.server import QdrantOptions, QdrantServer
+from glossator.store.index.shared import ServerTimes
 from postgres import running_postgres
 from qdrant_stand_in import running_stand_in
 
@@ -77,8 +78,8 @@ def _opener(kind: str) -> Iterator[MakeStore]:
             yield lambda name: qdrant_store(stand_in.url, name)
 
 
-def qdrant_store(url: str, name: str, key: str = "") -> QdrantGenerations:
-    return QdrantGenerations(QdrantServer(QdrantOptions(url, key, name)))
+def qdrant_store(url: str, name: str, key: str = "", times: ServerTimes | None = None) -> QdrantGenerations:
+    return QdrantGenerations(QdrantServer(QdrantOptions(url, key, name), times=times))
 
 
 class OneAtATime:

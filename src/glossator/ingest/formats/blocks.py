@@ -41,6 +41,7 @@ _ADMONISH_TITLE = re.compile(r"(?:\btitle[ \t]*=[ \t]*|(?<!=)[ \t])\"((?:[^\"\\]
 _SLASHES = re.compile(r"/{3,}[ \t]*+(?:(?P<options>[A-Za-z][\w-]*+)[ \t]*+(?:\|(?P<title>.*))?)?(?P<label>)")
 _ABBREVIATION = re.compile(r"\*\[[^\[\]]+\]:.*(?P<options>)(?P<label>)(?P<title>)")
 _ALERT = re.compile(r"\[!\w+\][+-]?(?P<options>)(?P<label>)(?P<title>.*)")
+_CONTENTS = re.compile(r"\[TOC\]|\[\[_?(?:TOC|toc)_?\]\]")
 _TASK = re.compile(r"\[([ xX])\][^\S\n]+")
 _MARKDOWN_TAG = re.compile(r"<[a-z][a-z0-9]*+(?=\s)[^<>]*\smarkdown(?:=[^\s<>]*)?(?:\s[^<>]*)?>[ \t]*", re.IGNORECASE)
 _KIND = re.compile(r"(?:[:/]{3,}[ \t]*+\{?|\[!)(?P<kind>[A-Za-z]+)")
@@ -56,6 +57,8 @@ def add_block_rules(parser: MarkdownIt, dialect: Dialect) -> None:
     parser.block.ruler.before("fence", "generated_reference", reference, interrupts)
     parser.block.ruler.before("fence", "label", _label, interrupts)
     parser.block.ruler.before("html_block", "markdown_tag", _markdown_tag, interrupts)
+    if dialect.contents_marks:
+        parser.block.ruler.before("fence", "contents_mark", _contents_mark)
     parser.core.ruler.after("inline", "tasks", _tasks)
     if dialect.admonish:
         parser.core.ruler.after("block", "admonish", _admonish)
@@ -153,6 +156,16 @@ def _markdown_tag(state: StateBlock, start: int, _end: int, silent: bool) -> boo
         return bool(_MARKDOWN_TAG.fullmatch(line))
     state.push("html_block", "", 0).content = line + "\n"
     state.line = start + 1
+    return True
+
+
+def _contents_mark(state: StateBlock, start: int, end: int, silent: bool) -> bool:
+    """`[TOC]` alone in a paragraph stands for the contents of the page, which are its headings."""
+    line = _opening_line(state, start, ("[",))
+    if not _CONTENTS.fullmatch(line.rstrip()) or (start + 1 < end and not state.isEmpty(start + 1)):
+        return False
+    if not silent:
+        state.line = start + 1
     return True
 
 

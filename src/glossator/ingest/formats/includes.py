@@ -143,6 +143,9 @@ def expand_snippets(text: str, path: Path, includes: IncludeReader, depth: int =
 
 def _read_snippet(name: str, path: Path, includes: IncludeReader) -> str:
     """The lines of `file`, `file:2:5` or `file:section`; sites name files from their own folder or from the page's."""
+    if "://" in name:
+        includes.missing.append(name)
+        return ""
     file, _, part = name.partition(":")
     folders = (includes.root, includes.root.parent, *([includes.named] if includes.named else []), path.parent)
     text = includes.read_first([folder / file for folder in folders])

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from functools import partial
 
 from markdown_it import MarkdownIt
 from markdown_it.rules_inline import StateInline
 
+from glossator.core.text.formulas import MAX_FORMULA_CHARACTERS
 from glossator.ingest.formats.dialects import Dialect
 
 ATTRIBUTES, EMOJI = "attributes", "emoji"
@@ -15,6 +17,9 @@ ATTRIBUTES, EMOJI = "attributes", "emoji"
 
 MACROS = "macros"
 """The key of the parser's environment that counts the macros left out."""
+
+MAX_MACRO_CHARACTERS = 2000
+"""What is longer is text, so that openings without an end take no time."""
 
 _ATTRIBUTE_LIST = re.compile(
     r"\{:?[ \t]*+(?:(?:#(?P<id>[^\s{}#]++)|\.[^\s{}]++|[\w:-]++=(?:\"[^\"{}\n]*+\"|'[^'{}\n]*+'|[^\s{}]++))[ \t]*+)++\}"
@@ -26,12 +31,18 @@ _AFTER_ELEMENT = '*_`)]>~^=+"'
 _EMOJI = re.compile(r":[a-z][a-z0-9_+-]{0,60}:(?![\w:])")
 _EDITS = {"++": "++}", "--": "--}", "==": "==}", ">>": "<<}", "~~": "~~}"}
 _DELETED = ("--", ">>")
+_CLOSING = {"(": ")", "[": "]"}
+_MACRO_ENDS = {"{{": "}}", "{%": "%}", "{#": "#}"}
+_SHORTCODE_ENDS = {"{{<": ">}}", "{{%": "%}}", "{%": "%}"}
 
 
 def add_inline_rules(parser: MarkdownIt, dialect: Dialect) -> None:
     """Teach the parser the inline syntax of a dialect; inside code nothing is special."""
-    if dialect.macros:
-        parser.inline.ruler.before("emphasis", "macro", _macro)
+    if dialect.tex:
+        parser.inline.ruler.before("escape", "tex", partial(_tex, slashes=dialect.tex))
+    if dialect.macros or dialect.shortcodes:
+        ends = _MACRO_ENDS if dialect.macros else _SHORTCODE_ENDS
+        parser.inline.ruler.before("emphasis", "macro", partial(_macro, ends=ends))
     parser.inline.ruler.before("emphasis", "edit", _edit)
     pattern = _ATTRIBUTE_LIST if dialect.attribute_lists else _HEADING_ID
     parser.inline.ruler.before("emphasis", "attribute_list", partial(_attribute_list, pattern=pattern))
@@ -94,6 +105,26 @@ def _edit(state: StateInline, silent: bool) -> bool:
     return True
 
 
+def _tex(state: StateInline, silent: bool, slashes: str) -> bool:
+    """A formula between brackets with backslashes: `(` within a sentence, `[` as a paragraph."""
+    start = state.pos + len(slashes) + 1
+    opening = state.src[state.pos : start]
+    closing = slashes + _CLOSING.get(opening[-1:], "")
+    if not opening.startswith(slashes) or closing == slashes:
+        return False
+    end = state.src.find(closing, start, min(state.posMax, start + MAX_FORMULA_CHARACTERS))
+    if end <= start:
+        return False
+    alone = not state.pos and end + len(closing) == len(state.src.rstrip())
+    if opening == "\\[" and not alone:  # one backslash may as well escape the bracket
+        return False
+    if not silent:
+        token = state.push("math_block" if alone and opening[-1] == "[" else "math_inline", "math", 0)
+        token.content = state.src[start:end].strip()
+    state.pos = end + len(closing)
+    return True
+
+
 def _attribute_list(state: StateInline, silent: bool, pattern: re.Pattern[str]) -> bool:
     """`{#id .class key=value}` after an element, or at the end of a block."""
     found = pattern.match(state.src, state.pos, state.posMax)
@@ -120,13 +151,14 @@ def _emoji(state: StateInline, silent: bool) -> bool:
     return bool(found)
 
 
-def _macro(state: StateInline, silent: bool) -> bool:
-    """`{{ name }}` and `{% statement %}`: what they display is known to the site generator only."""
-    closing = {"{{": "}}", "{%": "%}", "{#": "#}"}.get(state.src[state.pos : state.pos + 2], "")
-    end = state.src.find(closing, state.pos + 2, state.posMax) if closing else -1
+def _macro(state: StateInline, silent: bool, ends: Mapping[str, str]) -> bool:
+    """`{{ name }}`, `{% statement %}` and `{{< name >}}`: what they display is known to the site generator only."""
+    opening = next((mark for mark in ends if state.src.startswith(mark, state.pos)), "")
+    start = state.pos + len(opening)
+    end = state.src.find(ends[opening], start, min(state.posMax, start + MAX_MACRO_CHARACTERS)) if opening else -1
     if end < 0:
         return False
     if not silent:
         state.env[MACROS] = state.env.get(MACROS, 0) + 1
-    state.pos = end + 2
+    state.pos = end + len(ends[opening])
     return True

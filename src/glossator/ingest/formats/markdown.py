@@ -51,12 +51,14 @@ _BLOCK_STARTS = {
     "generated_reference": ":#",
     "label": ":/[*",
     "markdown_tag": "<",
+    "contents_mark": "[",
 }
 """The characters at which a block rule can match; a rule that is not named is tried at every character."""
 
 _INLINE_STARTS = {
     "newline": "\n",
     "escape": "\\",
+    "tex": "\\",
     "backticks": "`",
     "strikethrough": "~",
     "emphasis": "*_",

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 from glossator.core.book.sources import Layout
 from glossator.core.errors import SourceError
 from glossator.ingest.layouts import antora, docusaurus, mdbook, mkdocs, plain, sphinx
-from glossator.ingest.layouts.page import SiteGenerator, SiteLayout, find_configs, report_left_out
+from glossator.ingest.layouts.page import SiteGenerator, SiteLayout, find_configs, report_left_out, skipped_configs
 
 _GENERATORS: dict[Layout, SiteGenerator] = {
     Layout.DOCUSAURUS: docusaurus,
@@ -27,7 +28,9 @@ _CONFIG_FILES = {name: generator for generator in _GENERATORS.values() for name 
 
 def find_layout(root: Path, layout: Layout) -> SiteLayout:
     """The layout of a folder: the chosen one, or the one that its files call for."""
-    return report_left_out(_find(root, layout), root)
+    found = _find(root, layout)
+    skipped = (*found.skipped, *skipped_configs(root, list(_CONFIG_FILES)))
+    return report_left_out(replace(found, skipped=skipped), root)
 
 
 def _find(root: Path, layout: Layout) -> SiteLayout:

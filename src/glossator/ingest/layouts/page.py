@@ -25,6 +25,7 @@ PARSED_SUFFIXES = RST_SUFFIXES | ASCIIDOC_SUFFIXES | NOTEBOOK_SUFFIXES | {".epub
 """Formats that are parsed in a child process, as a file may crash the parser or keep it busy."""
 READABLE_SUFFIXES = MARKDOWN_SUFFIXES | HTML_SUFFIXES | TEXT_SUFFIXES | PARSED_SUFFIXES
 EXCLUDED_FOLDERS = frozenset({"node_modules", "__pycache__", "venv", "target", "_static", "_sources", "_images"})
+LINK_NOT_FOLLOWED = "the link is broken, or points outside the folder."
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,6 +151,13 @@ def find_configs(root: Path, names: Sequence[str]) -> Iterator[SiteConfig]:
                 yield SiteConfig(site / name, root)
 
 
+def skipped_configs(root: Path, names: Sequence[str]) -> Iterator[SkippedFile]:
+    """Those of these files in a folder that do not count, because they are links that are broken or lead elsewhere."""
+    for path in (root / name for name in names):
+        if path.is_symlink() and not (path.is_file() and is_inside(path, root)):
+            yield _skipped_link(path, LINK_NOT_FOLLOWED)
+
+
 def find_files(root: Path) -> FoundFiles:
     """The readable files below a folder; hidden files are ignored, and links that leave the folder are skipped."""
     files: list[Path] = []
@@ -165,7 +173,7 @@ def find_files(root: Path) -> FoundFiles:
             if not path.is_symlink() or (is_inside(path, root) and path.is_file()):
                 files.append(path)
             else:
-                skipped.append(_skipped_link(path, "the link is broken, or points outside the folder."))
+                skipped.append(_skipped_link(path, LINK_NOT_FOLLOWED))
     return FoundFiles(tuple(files), tuple(skipped))
 
 

@@ -106,7 +106,7 @@ class _Annotation(BaseModel):
     url_citation: _UrlCitation
 
 
-class _Said(BaseModel):
+class _AssistantMessage(BaseModel):
     role: Literal["assistant"] = "assistant"
     content: str
     refusal: str | None = None
@@ -115,7 +115,7 @@ class _Said(BaseModel):
 
 class _Choice(BaseModel):
     index: int = 0
-    message: _Said
+    message: _AssistantMessage
     logprobs: None = None
     finish_reason: Literal["stop"] = "stop"
 
@@ -198,7 +198,7 @@ def routes(service: AnswerService) -> APIRouter:
             events = chunks.events(request, first, pieces, include_usage=include_usage)
             return StreamingResponse(events, media_type="text/event-stream", headers=STREAM_HEADERS)
         answer = (await service.answer(question)).answer
-        message = _Said(content=_text(answer), annotations=_annotations(answer))
+        message = _AssistantMessage(content=_text(answer), annotations=_annotations(answer))
         return Completion(
             id=completion_id,
             created=created,

@@ -19,7 +19,8 @@ from glossator.pipeline.wiring import Engine
 EXAMPLES = 3
 MAX_TRIES = 6
 """Questions that are tried for each example, so that a book without answers costs little."""
-_HEADING_LEVELS = (2, 3)
+_SECTIONS, _TITLES = (2, 3), (1,)
+"""Levels of headings: of sections, and for a book with few of them, of pages."""
 _TEMPLATE = "What is “{}” about?"
 
 
@@ -46,13 +47,21 @@ class ExampleQuestions:
 def choose_examples(engine: Engine, book: Generation) -> tuple[str, ...]:
     """Questions from the beginning, the middle and the end of the book, each with an answer."""
     golden = [question for source in book.manifest.sources for question in source.questions]
-    candidates = golden or [question for document in _current_documents(book) for question in _from_headings(document)]
+    candidates = golden or _heading_questions(book)
     is_answered = _is_covered if golden else _is_answered
     examples: list[str] = []
     for part in _parts(candidates):
         answered = (one for one in part[:MAX_TRIES] if one not in examples and is_answered(engine, book, one))
         examples += [question for question in [next(answered, None)] if question]
     return tuple(examples)
+
+
+def _heading_questions(book: Generation) -> list[str]:
+    documents = list(_current_documents(book))
+    sections = [question for document in documents for question in _from_headings(document, _SECTIONS)]
+    if len(sections) >= EXAMPLES:
+        return sections
+    return [question for document in documents for question in _from_headings(document, (*_TITLES, *_SECTIONS))]
 
 
 def _current_documents(book: Generation) -> Iterator[Document]:
@@ -64,10 +73,10 @@ def _parts(candidates: Sequence[str]) -> Iterator[Sequence[str]]:
     return (candidates[start : start + size] for start in range(0, len(candidates), size))
 
 
-def _from_headings(document: Document) -> Iterator[str]:
+def _from_headings(document: Document, levels: tuple[int, ...]) -> Iterator[str]:
     """Headings as questions; what they ask is in the words of the book."""
     for block in document.blocks:
-        if block.kind is BlockKind.HEADING and block.level in _HEADING_LEVELS:
+        if block.kind is BlockKind.HEADING and block.level in levels:
             heading = document.text[block.start : block.end]
             question = heading if heading.endswith(("?", "؟", "？")) else _TEMPLATE.format(heading)
             if len(question) <= MAX_EXAMPLE_CHARACTERS:

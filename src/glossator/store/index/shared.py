@@ -5,19 +5,34 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from glossator.core.book.manifest import Manifest, SourceRecord
 from glossator.core.book.names import is_book_name
 from glossator.core.errors import IndexCorrupted, IndexNotFound, IndexUnavailable, StorageError
 from glossator.core.ports import DocumentStore, Generation
+from glossator.core.resilience.retry import Backoff
 from glossator.core.types import Document
 from glossator.store.index.current_number import CurrentNumber
 from glossator.store.index.manifest import manifest_from, searchable
 from glossator.store.index.rollback import check_intact, no_earlier_generation
 
-RETENTION_SECONDS = 600.0
-"""How long a replaced generation is kept: every process notices a switch within seconds, and no answer takes longer."""
+_WRITE_BACKOFF = Backoff(first_seconds=0.5, max_seconds=20.0, attempts=7)
+
+
+@dataclass(frozen=True, slots=True)
+class ServerTimes:
+    """How long the server of an index may take.
+
+    `read_seconds` is for one search with all its retries: a server that hangs must not hold every thread. A replaced
+    generation is kept for `retention_seconds`: every process notices a switch within seconds, and no answer takes
+    longer. The lease of an ingest that was killed expires after `lease_seconds`.
+    """
+
+    read_seconds: float = 10.0
+    retention_seconds: float = 600.0
+    lease_seconds: float = 60.0
+    write_backoff: Backoff = _WRITE_BACKOFF
 
 
 class SharedGenerations(ABC):

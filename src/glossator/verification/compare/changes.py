@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from glossator.verification.compare.alignment import AlignedPair, Alignment
 from glossator.verification.compare.difference import CheckResult, Difference
@@ -27,6 +27,7 @@ _TO_BE = frozenset("یکن تکن یکون تکون کان کانت یکونوا
 _MAX_CLAUSE_DISTANCE = 8
 """In words, on either side of a marker within its clause."""
 
+_NOT_QUITE = frozenset(("almost", "nearly"))
 _PARTICLES = {"on": "off", "off": "on", "up": "down", "down": "up", "in": "out", "out": "in"}
 _PARTICLE_VERBS = frozenset("turn switch power shut log sign check opt zoom fad scroll swip slid plug".split())
 """Stems of verbs that a particle turns into their opposite, also away from it: "turn the lamp off"."""
@@ -91,16 +92,20 @@ def check_markers(alignment: Alignment) -> CheckResult:
             and _conflict(alignment.claim[p.claim], alignment.source_token(p), family)
         ]
         counterparts = {i: _find_counterpart(alignment, i) for i, t in enumerate(alignment.claim) if t.family == family}
-        added = [alignment.claim[i] for i, index in counterparts.items() if index is None]
         used = set(counterparts.values())
-        dropped = [
-            t
+        missing = {
+            n: t
             for n, t in enumerate(alignment.window.tokens)
             if t.family == family and n not in used and alignment.is_source_unmatched(n) and _was_dropped(alignment, n)
             if family != "negation" or n not in excluded
-        ]
+        }
+        new = [i for i, index in counterparts.items() if index is None]
+        replaced = _replaced_quantifiers(alignment, new, missing)
+        changed += [(alignment.claim[i], missing[n]) for i, n in replaced.items()]
+        added = [alignment.claim[i] for i in new if i not in replaced]
+        dropped = [token for n, token in missing.items() if n not in replaced.values()]
         features |= {
-            f"{family}_changed": float(len(changed)),
+            f"{family}_changed": float(len(changed) + sum(_is_not_quite(alignment, token) for token in dropped)),
             f"{family}_added": float(len(added)),
             f"{family}_dropped": float(len(dropped)),
         }
@@ -112,6 +117,27 @@ def check_markers(alignment: Alignment) -> CheckResult:
             Difference(family, "", alignment.source_text(t)) for t in dropped
         ]
     return features, found
+
+
+def _is_not_quite(alignment: Alignment, token: Token) -> bool:
+    """Whether a marker of the source says that something is not so ("almost failed"); before a number, it rounds."""
+    tokens = alignment.window.tokens
+    following = next((t for t in tokens[tokens.index(token) + 1 :] if t.weight or t.quantity), None)
+    return token.form in _NOT_QUITE and following is not None and following.quantity is None
+
+
+def _replaced_quantifiers(alignment: Alignment, new: Sequence[int], missing: Mapping[int, Token]) -> dict[int, int]:
+    """Quantifiers before words that have another one in the source, though no pair aligns them: "all", "almost all"."""
+    found: dict[int, int] = {}
+    for i in new:
+        after = next((n for n in range(i + 1, len(alignment.claim)) if alignment.claim[n].weight), None)
+        there = None if after is None else alignment.source_index(after)
+        token = alignment.claim[i]
+        others = [n for n in missing if _conflict(token, missing[n], "quantifier") and n not in found.values()]
+        near = [n for n in others if there is not None and 0 < there - n <= _MAX_DISTANCE]
+        if near:
+            found[i] = near[-1]
+    return found
 
 
 def _alternative_indexes(alignment: Alignment) -> set[int]:

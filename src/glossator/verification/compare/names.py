@@ -29,8 +29,8 @@ def check_letters(alignment: Alignment) -> CheckResult:
 
 
 def is_letter(token: Token) -> bool:
-    """Whether a token is a single letter that names something."""
-    return len(token.form) == 1 and token.is_name and token.form.isupper()
+    """Whether a token is a single letter that names something, also with a sign ("C++")."""
+    return token.is_name and token.form[0].isupper() and not token.form[1:].strip("+#-")
 
 
 def _parts(tokens: Sequence[Token]) -> list[int]:

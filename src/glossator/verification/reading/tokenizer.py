@@ -44,7 +44,7 @@ _EXCEPT = "سوی"
 Folding would drop the hamza of the commonest one and make it another word, "that not".
 """
 
-_CODE = re.compile(r"[A-Z]{2,}s?|(?=[^\W\d_]*\d)(?=\d*[^\W\d_])\w+")
+_CODE = re.compile(r"[A-Z]{2,}s?|(?=[^\W\d_]*\d)(?=\d*[^\W\d_])\w+|[^\W_]+(?:_+[^\W_]+)+")
 _PLURAL_CODE = re.compile(r"[A-Z]{2,}s")
 _AND = frozenset("and or to than und oder bis y o e".split())
 _VERSIONED = frozenset(
@@ -56,6 +56,9 @@ _VERSIONED = frozenset(
 """Words that come with a number that is not a decimal: version 3.10 is not version 3.1."""
 
 _NAME_WEIGHT = 1.3
+_LETTER_SIGN = re.compile(r"[+#]{1,2}(?!\w)|-(?=[.,;:)]|$)")
+"""Signs that make another name of a letter: "C++", "C#", a grade of "A-"."""
+
 _VERB_FOLLOWS = re.compile(r" (?:is|are|was|has|can|must|may|does|ist|hat|kann|es|tiene)\b|[ ]?[.,:;)]")
 _IF = "اذا"
 _MAX_EXCEPTION_DISTANCE = 8
@@ -154,8 +157,8 @@ def _word_token(
     text: str, match: re.Match[str], clause: int, language: str, lexicon: Lexicon, sentence_start: bool, in_unit: bool
 ) -> Token:
     raw = match.group()
-    if not in_unit and _is_letter_name(text, match, sentence_start):
-        return Token(match.start(), match.end(), raw, raw, _NAME_WEIGHT, clause, True)
+    if not in_unit and (letter := _letter_name(text, match, sentence_start)):
+        return Token(match.start(), match.start() + len(letter), letter, letter, _NAME_WEIGHT, clause, True)
     form = fold(raw) if language != "ar" else _EXCEPT if raw in _EXCEPTIVES else _without_proclitic(fold(raw), lexicon)
     quoted = text[match.start() - 1 : match.start()] == "`"
     name = quoted or (not sentence_start and raw[:1].isupper()) or _looks_technical(raw)
@@ -168,12 +171,14 @@ def _word_token(
     )
 
 
-def _is_letter_name(text: str, match: re.Match[str], sentence_start: bool) -> bool:
-    """Whether a single capital names something ("port A", "vitamin C"), unlike the article or pronoun."""
+def _letter_name(text: str, match: re.Match[str], sentence_start: bool) -> str:
+    """A single capital that names something ("port A", "C++"), unlike the article or pronoun; otherwise nothing."""
     raw = match.group()
     if len(raw) != 1 or not raw.isupper() or raw == "I":
-        return False
-    return not sentence_start or _VERB_FOLLOWS.match(text, match.end()) is not None
+        return ""
+    sign = _LETTER_SIGN.match(text, match.end())
+    name = raw + (sign.group() if sign else "")
+    return name if not sentence_start or _VERB_FOLLOWS.match(text, match.start() + len(name)) else ""
 
 
 def _without_proclitic(form: str, lexicon: Lexicon) -> str:

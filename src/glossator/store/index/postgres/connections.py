@@ -23,8 +23,6 @@ T = TypeVar("T")
 Connection = psycopg.Connection[tuple[Any, ...]]
 Work = Callable[[Connection], T]
 
-READ_SECONDS = 10.0
-"""For one search, with all its retries: a server that hangs must not hold every thread."""
 _CONNECT_SECONDS = 4
 _POOL_SIZE = 10
 _COOLDOWN_SECONDS = 2.0
@@ -63,11 +61,12 @@ class PostgresConnections:
     Statements are not prepared: connection poolers such as PgBouncer hand every transaction to another server process.
     """
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, read_seconds: float) -> None:
+        self._read_seconds = read_seconds
         self._parameters = connection_parameters(url) | {
             "connect_timeout": _CONNECT_SECONDS,
             "application_name": "glossator",
-            "tcp_user_timeout": int(1000 * READ_SECONDS),
+            "tcp_user_timeout": int(1000 * read_seconds),
             "prepare_threshold": None,
             "autocommit": True,
         }
@@ -82,7 +81,7 @@ class PostgresConnections:
         """Run statements that can be repeated, within a time limit."""
         if not self.breaker.allow_call():
             raise self._unavailable("it did not respond")
-        deadline = time.monotonic() + READ_SECONDS
+        deadline = time.monotonic() + self._read_seconds
         try:
             result = self._with_retries(work, deadline)
         except _CONNECTION_LOST as error:

@@ -17,7 +17,7 @@ from glossator.store.index.postgres.documents import PostgresDocuments
 from glossator.store.index.postgres.index import PostgresIndex
 from glossator.store.index.postgres.tables import PREPARE, GenerationTables
 from glossator.store.index.postgres.writer import write_generation
-from glossator.store.index.shared import RETENTION_SECONDS, SharedGenerations, book_names
+from glossator.store.index.shared import ServerTimes, SharedGenerations, book_names
 
 _LOCK_TIMEOUT = "2s"
 """How long to wait for searches before a table is dropped; if they take longer, the next ingest drops it."""
@@ -26,9 +26,10 @@ _LOCK_TIMEOUT = "2s"
 class PostgresGenerations(SharedGenerations):
     """The generations of one index in a database."""
 
-    def __init__(self, url: str, name: str) -> None:
+    def __init__(self, url: str, name: str, times: ServerTimes | None = None) -> None:
         super().__init__()
-        self._connections = PostgresConnections(url)
+        self._times = times or ServerTimes()
+        self._connections = PostgresConnections(url, self._times.read_seconds)
         self._name = name
         self.place = self._connections.place
         self._lock: Connection | None = None
@@ -186,7 +187,7 @@ class PostgresGenerations(SharedGenerations):
             "SELECT number FROM {schema}.generations WHERE replaced_at < now() - make_interval(secs => %s)"
         )
         with self._connections.translated_errors():
-            for (number,) in connection.execute(old, (RETENTION_SECONDS,)).fetchall():
+            for (number,) in connection.execute(old, (self._times.retention_seconds,)).fetchall():
                 if number != previous:
                     self._drop(connection, number)
 

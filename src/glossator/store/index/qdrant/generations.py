@@ -27,9 +27,8 @@ from glossator.store.index.qdrant.documents import QdrantDocuments
 from glossator.store.index.qdrant.index import QdrantIndex
 from glossator.store.index.qdrant.server import QdrantServer
 from glossator.store.index.qdrant.writer import write_generation
-from glossator.store.index.shared import RETENTION_SECONDS, SharedGenerations, book_names
+from glossator.store.index.shared import SharedGenerations, book_names
 
-LEASE_SECONDS = 60.0
 _STATE_SUFFIX = "_state"
 _STATE = 1
 """The id of the point that holds the lock, the last number and an unfinished build."""
@@ -42,7 +41,7 @@ class QdrantGenerations(SharedGenerations):
 
     def __init__(self, server: QdrantServer) -> None:
         super().__init__()
-        self._server, self._name = server, server.options.name
+        self._server, self._name, self._times = server, server.options.name, server.times
         self.place = server.place
         self._owner = ""
 
@@ -67,7 +66,7 @@ class QdrantGenerations(SharedGenerations):
         if not self._acquire(owner):
             raise IngestRunning(
                 f"Another ingest is writing to {self.place}.",
-                f"Wait until it has finished, or {LEASE_SECONDS:.0f} seconds if it was killed.",
+                f"Wait until it has finished, or {self._times.lease_seconds:.0f} seconds if it was killed.",
             )
         self._owner = owner
         Thread(target=self._renew, args=(owner, stop), daemon=True).start()
@@ -168,7 +167,7 @@ class QdrantGenerations(SharedGenerations):
         """Delete generations that no process can still be using; the previous one is kept."""
         replaced = self._replaced()
         for number in sorted(replaced, key=replaced.__getitem__)[:-1]:
-            if replaced[number] < time.time() - RETENTION_SECONDS:
+            if replaced[number] < time.time() - self._times.retention_seconds:
                 self._drop(number)
 
     def _previous(self) -> int | None:
@@ -225,13 +224,13 @@ class QdrantGenerations(SharedGenerations):
     def _acquire(self, owner: str) -> bool:
         """Take the lock if nobody has it, or whoever had it has died."""
         expired = models.FieldCondition(key="expires", range=models.Range(lt=time.time()))
-        self._update({"owner": owner, "expires": time.time() + LEASE_SECONDS}, [expired])
+        self._update({"owner": owner, "expires": time.time() + self._times.lease_seconds}, [expired])
         return bool(self._state()["owner"] == owner)
 
     def _renew(self, owner: str, stop: Event) -> None:
-        while not stop.wait(LEASE_SECONDS / 4):
+        while not stop.wait(self._times.lease_seconds / 4):
             with suppress(GlossatorError):  # tried again; the lease lasts four times as long
-                self._update({"expires": time.time() + LEASE_SECONDS}, _has_owner(owner))
+                self._update({"expires": time.time() + self._times.lease_seconds}, _has_owner(owner))
 
     def _check_lock(self) -> None:
         if not self._owner or self._state()["owner"] != self._owner:

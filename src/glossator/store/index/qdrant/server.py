@@ -18,16 +18,14 @@ from glossator.core.errors import GlossatorError, IndexCorrupted, IndexUnavailab
 from glossator.core.resilience.breaker import CircuitBreaker
 from glossator.core.resilience.deadline import call_within
 from glossator.core.resilience.retry import Backoff, is_transient_status
+from glossator.store.index.shared import ServerTimes
 
 T = TypeVar("T")
 Call = Callable[[QdrantClient], T]
 
-READ_SECONDS = 10.0
-"""For one search, with all its retries: a server that hangs must not hold every thread."""
 _REQUEST_SECONDS, _WRITE_SECONDS = 4, 120
 _COOLDOWN_SECONDS = 2.0
 _READ_BACKOFF = Backoff(first_seconds=0.05, max_seconds=0.5, attempts=4)
-_WRITE_BACKOFF = Backoff(first_seconds=0.5, max_seconds=20.0, attempts=7)
 _FAILURES = (ApiException, QdrantException, ValidationError, ValueError, OSError)
 """What the client raises: of the network, for a status, and for responses that are not what they should be."""
 
@@ -47,8 +45,10 @@ class QdrantOptions:
 class QdrantServer:
     """Sends requests; any thread may use it. `client` replaces the client over HTTP."""
 
-    def __init__(self, options: QdrantOptions, client: QdrantClient | None = None) -> None:
-        self.options = options
+    def __init__(
+        self, options: QdrantOptions, client: QdrantClient | None = None, times: ServerTimes | None = None
+    ) -> None:
+        self.options, self.times = options, times or ServerTimes()
         if client is None and not _is_address(options.url):
             raise SettingsError("QDRANT_URL is not the address of a server.", "Set it to https://host:6333.")
         address = urlsplit(options.url)
@@ -61,9 +61,10 @@ class QdrantServer:
         """A request that can be repeated, within a time limit."""
         if not self.breaker.allow_call():
             raise self._unavailable("it did not respond")
-        deadline = time.monotonic() + READ_SECONDS
+        seconds = self.times.read_seconds
+        deadline = time.monotonic() + seconds
         try:
-            result = call_within(READ_SECONDS, lambda: _with_retries(call, self._client, _READ_BACKOFF, deadline))
+            result = call_within(seconds, lambda: _with_retries(call, self._client, _READ_BACKOFF, deadline))
         except TimeoutError:
             self.breaker.record_failure()
             raise self._unavailable("it did not respond in time") from None
@@ -77,7 +78,7 @@ class QdrantServer:
     def write(self, call: Call[T]) -> T:
         """A request that can be repeated, and that the server may take its time for."""
         try:
-            return _with_retries(call, self._writer, _WRITE_BACKOFF, None)
+            return _with_retries(call, self._writer, self.times.write_backoff, None)
         except _FAILURES as error:
             raise self._translated(error) from error
 
