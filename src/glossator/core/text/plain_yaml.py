@@ -10,8 +10,12 @@ MAX_NODES = 100_000
 """Values that a file may have, with each alias counted as all that it stands for."""
 
 
+class EndlessYaml(yaml.YAMLError):
+    """A document that refers to itself, or has too many values."""
+
+
 def load_yaml(text: str, loader: type[yaml.SafeLoader] = yaml.SafeLoader) -> Any:
-    """The value of a document; a YAMLError if it is none, refers to itself, or has too many values."""
+    """The value of a document; a YAMLError if it is none, an EndlessYaml if it would not end."""
     reader = loader(text)
     try:
         node = reader.get_single_node()
@@ -29,13 +33,13 @@ def _count(node: yaml.Node, counts: dict[int, int]) -> int:
     """The nodes of a document; `counts` has those of each node that was seen, and zero while it is counted."""
     known = counts.get(id(node))
     if known == 0:
-        raise yaml.YAMLError("a value contains itself")
+        raise EndlessYaml("a value contains itself")
     if known is None:
         counts[id(node)] = 0
         known = 1 + sum(_count(child, counts) for child in _children(node))
         counts[id(node)] = known
     if known > MAX_NODES:
-        raise yaml.YAMLError("there are too many values")
+        raise EndlessYaml("there are too many values")
     return known
 
 

@@ -21,7 +21,7 @@ from mdit_py_plugins.dollarmath import dollarmath_plugin
 from mdit_py_plugins.footnote import footnote_plugin
 
 from glossator.core.errors import SourceError
-from glossator.core.text.plain_yaml import load_yaml
+from glossator.core.text.plain_yaml import EndlessYaml, load_yaml
 from glossator.ingest.files import well_formed
 from glossator.ingest.formats.blocks import REFERENCES, add_block_rules
 from glossator.ingest.formats.dialects import Dialect
@@ -101,6 +101,8 @@ def split_front_matter(text: str) -> tuple[dict[str, Any], str]:
         raise SourceError(f"the front matter has more than {MAX_FRONT_MATTER_CHARACTERS:,} characters.", "Shorten it.")
     try:
         values = load_yaml(match[1] or "")
+    except EndlessYaml:
+        values = {}  # the page is read without it
     except yaml.YAMLError as error:
         line = getattr(getattr(error, "problem_mark", None), "line", 0) + 2
         raise SourceError(
