@@ -1,12 +1,14 @@
-"""An index that is kept fresh: one page edited, serving during an ingest, and the memory of 100,000 chunks.
+"""An index that is kept fresh: one page edited, serving during an ingest and while generations are switched, and the
+memory of 100,000 chunks.
 
-`refresh.py edit serving memory` runs some of them.
+`refresh.py edit serving switching memory` runs some of them. SWITCH_SECONDS is how long each load of `switching` lasts.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+import os
 import random
 import resource
 import shutil
@@ -14,6 +16,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -22,11 +25,17 @@ import serve
 from glossator.core.ports import Calibration, Progress, no_progress
 from glossator.core.settings import load_settings
 from glossator.core.types import Chunk, Embedding, QueryEmbedding
+from glossator.facade import Book
 from glossator.pipeline.indexing import IngestRequest, build_generation
 from glossator.pipeline.wiring import wire
 from lib.common import CACHE, ROOT, SETS, indexed, questions, unpack
 
+sys.path += [str(ROOT / "tests" / "support" / name) for name in ("", "servers")]
+
 SCRATCH = CACHE / "refresh"
+SWITCH_SECONDS = float(os.environ.get("SWITCH_SECONDS", "20"))
+SWITCH_EVERY = 2.0
+MAX_SWITCH_RATIO = 1.25
 PORT = 8897
 CHUNKS = 100_000
 CHUNKS_OF_PAGE = 50
@@ -99,6 +108,51 @@ def serving() -> None:
     )
 
 
+def switching() -> None:
+    """The time of answers while another process switches to the generation before and back, every two seconds."""
+    from postgres import running_postgres
+
+    with indexed("book", ROOT / "book") as book:
+        cache = book.engine.settings.data_dir / "cache"
+    with running_postgres() as postgres:
+        for kind in ("embedded", "postgres"):
+            os.environ |= {"GLOSSATOR_INDEX": kind, "DATABASE_URL": postgres.url()}
+            _measure_switches(kind, cache)
+
+
+def _measure_switches(kind: str, cache: Path) -> None:
+    data, source = SCRATCH / f"switch-{kind}", SCRATCH / "switch-book"
+    for folder in (data, source):
+        shutil.rmtree(folder, ignore_errors=True)
+    shutil.copytree(ROOT / "book", source, ignore=shutil.ignore_patterns("node_modules", "build"))
+    shutil.copytree(cache, data / "cache")
+    asked = [each["question"] for each in questions(SETS / "book.jsonl")]
+
+    def measured() -> serve.Load:
+        return serve.load(PORT, asked, 4, SWITCH_SECONDS, interval=0.5)
+
+    with Book(wire(load_settings(data_dir=data))) as book:
+        for number in range(2):  # the second generation has one page more
+            book.ingest(source, base_url="https://book.example/")
+            (source / "docs" / f"added-{number}.md").write_text(f"# Added\n\nPage {number} was added.\n", "utf-8")
+        with serve.server(data, PORT, cache_answers="0", rate_per_minute="0"), ThreadPoolExecutor(1) as pool:
+            serve.load(PORT, asked, 2, 3.0)
+            alone, running, switches = measured(), pool.submit(measured), 0
+            while not running.done():
+                time.sleep(SWITCH_EVERY)
+                book.rollback()
+                switches += 1
+            beside = running.result()
+    ratio, lost = beside.p95 / alone.p95, beside.errors + alone.errors
+    print(
+        f"{kind}: {switches} switches of generation, {len(beside.times)} answers, {lost} lost; p95"
+        f" {1000 * beside.p95:.0f} ms, {1000 * alone.p95:.0f} without: {ratio:.2f} times (limit {MAX_SWITCH_RATIO}:"
+        f" {verdict(not lost and ratio <= MAX_SWITCH_RATIO)}); slowest {1000 * max(beside.times):.0f} ms,"
+        f" {1000 * max(alone.times):.0f} without",
+        flush=True,
+    )
+
+
 class SyntheticEmbedder:
     """Vectors that follow from the text, made in no time; everything else of the ingest is real."""
 
@@ -153,9 +207,10 @@ def write_pages(folder: Path) -> None:
 
 
 def main() -> None:
-    for name in sys.argv[1:] or ("edit", "serving", "memory"):
+    parts = {"edit": edit, "serving": serving, "switching": switching, "memory": memory}
+    for name in sys.argv[1:] or parts:
         if len(sys.argv) == 2:
-            {"edit": edit, "serving": serving, "memory": memory}[name]()
+            parts[name]()
         else:  # each in a process of its own: the peak of memory is that of a process
             subprocess.run([sys.executable, __file__, name], check=True)
 

@@ -17,7 +17,7 @@ YAML_FILES = sorted(DEPLOY.rglob("*.yaml"))
 TIMEOUT_SECONDS: float = Settings.model_fields["request_seconds"].default
 STOP_SECONDS = TIMEOUT_SECONDS + 10
 """What a server may take to stop: the timeout of a request, and the grace of `serve/run.py`."""
-OWN_NAMES = {"GLOSSATOR_BOOK", "GLOSSATOR_PUBLISHED_PORT", "GLOSSATOR_WORKERS"}
+OWN_NAMES = {"GLOSSATOR_BOOK_FOLDER", "GLOSSATOR_PUBLISHED_PORT", "GLOSSATOR_WORKERS"}
 """Variables of the Compose file itself."""
 
 
@@ -53,6 +53,11 @@ def test_every_setting_in_the_files_exists() -> None:
     for file in DEPLOY.rglob("*"):
         if file.is_file():
             assert set(re.findall(r"\bGLOSSATOR_[A-Z_]+", file.read_text("utf-8"))) <= settings, file.name
+
+
+def test_variables_of_the_compose_file_are_no_settings() -> None:
+    """Its `.env` may be read by a command as well."""
+    assert not OWN_NAMES & {f"GLOSSATOR_{name.upper()}" for name in Settings.model_fields}
 
 
 def test_every_container_is_hardened() -> None:

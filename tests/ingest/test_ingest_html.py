@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from glossator.core.types import BlockKind
-from glossator.ingest.formats.html import CHARACTERS_PER_ELEMENT, MAX_ELEMENTS, ExtractedPage, extract
+from glossator.ingest.formats.html import ExtractedPage, extract
 from glossator.ingest.read import read_source
+from glossator.ingest.tags import CHARACTERS_PER_ELEMENT, MAX_ELEMENTS, MAX_REOPENED
 
 
 def text_of(html: str) -> str:
@@ -245,3 +246,40 @@ def test_excess_of_elements_shows_nothing_hidden(hidden: str, tmp_path: Path) ->
     text = read_source(str(tmp_path), "", 10_000_000).documents[0].text
     assert "secret" not in text
     assert text.endswith("after")
+
+
+UNCLOSED = {
+    "nothing closed": "<p><b id=a{}>",
+    "closed by another tag": "<p><b id=a{}></i>",
+    "closed in a comment": "<p><b id=a{}><!--</b>-->",
+    "closed in a bogus comment": "<p><b id=a{}><!x </b>",
+    "closed in an attribute": "<p><b id=a{} a=x' b='></b><p><i c='>",
+    "closed in a table": "<p><b id=a{}><table><tr><td></b></table>",
+    "closed in another element": "<p><b id=a{}><textarea></b></textarea>",
+    "closed around too many": "<p><b id=a{}>" + "<li><dd>" * 5 + "</b>",
+    "in capital letters": "<P><FONT ID=A{}>",
+}
+
+
+@pytest.mark.parametrize("unclosed", UNCLOSED.values(), ids=UNCLOSED.keys())
+def test_elements_that_are_not_closed_do_not_multiply(unclosed: str) -> None:
+    """A parser opens them again in every paragraph: here a thousand of them in two thousand."""
+    page = extract("<main>" + "".join(map(unclosed.format, range(1_000))) + "<p><a href=x>word</a>" * 2_000)
+    assert page.markup.count("<") < MAX_REOPENED / 10
+    assert page.text.count("word") == 2_000
+    assert page.notes[-1] == "its tags are not closed in order; links and emphasis are left out."
+
+
+def test_struck_text_stays_hidden_where_elements_are_not_closed() -> None:
+    html = "".join(f"<p><b id=a{i}>" for i in range(400)) + "<p>kept <s>struck</s> <strike>out</strike>" * 1_000
+    assert set(extract(f"<main>{html}</main>").text.split()) == {"kept"}
+
+
+def test_long_pages_keep_their_links_and_emphasis() -> None:
+    row = (
+        "<li><p><a href='x?a=1>0'><b>Bold</b> <code class=c>code<br></code></a></p>"
+        "<table><tr><td><em>cell</em></td></tr></table><a id=x></a><a href=y><p>a</p><p>b</p></a>"
+    )
+    page = extract(f"<main><ul>{row * 300}</ul></main>")
+    assert (page.markup.count("<a "), page.markup.count("<b>"), page.markup.count("<code")) == (900, 300, 300)
+    assert not page.notes

@@ -12,6 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from glossator.core.answers import Answer
 from glossator.core.errors import SourceError
+from glossator.core.text.plain_yaml import load_yaml
 from glossator.core.types import Passage
 
 MAX_RANK = 5
@@ -87,10 +88,10 @@ SearchFunction = Callable[[str], Awaitable[tuple[Passage, ...]]]
 def load_golden(path: Path) -> list[GoldenQuestion]:
     """Read and validate a file of golden questions."""
     try:
-        questions = GoldenFile.model_validate(yaml.safe_load(path.read_text("utf-8"))).questions
+        questions = GoldenFile.model_validate(load_yaml(path.read_text("utf-8"))).questions
     except OSError as error:
         raise SourceError(f"{path} cannot be read ({error.strerror}).", "Pass a file of golden questions.") from None
-    except yaml.YAMLError:
+    except (yaml.YAMLError, UnicodeDecodeError):
         raise SourceError(f"{path} is not valid YAML.", "See docs/golden.md for its form.") from None
     except ValidationError as error:
         problem = error.errors()[0]

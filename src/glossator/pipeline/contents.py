@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from glossator.ingest.fetch.client import FetchPolicy
 
 GOLDEN_FILE = "golden.yaml"
+MAX_GOLDEN_BYTES = 1_000_000
 MAX_GOLDEN, MAX_EXAMPLE_CHARACTERS = 60, 100
 """Golden questions that are kept as examples, and the longest of them."""
 
@@ -170,7 +171,7 @@ def _of_repository(contents: SourceContents, skipped: Sequence[SkippedFile], fol
 def golden_questions(root: Path) -> tuple[str, ...]:
     """The short answerable questions of a source's own golden file, if it has one."""
     path = root / GOLDEN_FILE
-    if not (path.is_file() and is_inside(path, root)):
+    if not (path.is_file() and is_inside(path, root) and path.stat().st_size <= MAX_GOLDEN_BYTES):
         return ()
     with suppress(SourceError):
         found = (one.question for one in load_golden(path) if one.kind == "answerable" and one.question.endswith("?"))

@@ -49,6 +49,26 @@ def test_a_parser_that_waits_is_ended(tmp_path: Path) -> None:
     assert str(failure.value) == "reading it took more than 2 seconds. Split the file."
 
 
+def test_a_pdf_whose_objects_draw_each_other_costs_that_file_only(tmp_path: Path) -> None:
+    """Each of twelve forms draws the next one ten times: 3 KB become 10¹¹ words."""
+    pages, form = "<< /Type /Pages /Kids [3 0 R] /Count 1 >>", "<< /Type /XObject /Subtype /Form /BBox [0 0 9 9]"
+    objects = ["<< /Type /Catalog /Pages 2 0 R >>", pages, "", "<< /Type /Font /Subtype /Type1 /BaseFont /Courier >>"]
+    resources = "/Resources << /Font << /F 4 0 R >> /XObject << /X {} 0 R >> >>"
+    objects[2] = f"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 9 9] /Contents 5 0 R {resources.format(5)} >>"
+    drawn = "BT /F 9 Tf (words) Tj ET " + "/X Do " * 10
+    for number in range(5, 17):
+        start = f"{form} {resources.format(number + 1)} /Length {len(drawn)} >>"
+        objects.append(f"{start}\nstream\n{drawn}\nendstream")
+    body = "".join(f"{number} 0 obj\n{text}\nendobj\n" for number, text in enumerate(objects, 1))
+    (tmp_path / "bomb.pdf").write_text(f"%PDF-1.7\n{body}trailer << /Size 17 /Root 1 0 R >>\n%%EOF", "ascii")
+    with (
+        ParserPool(ParseContext(str(tmp_path), "plain", 100_000), LIMITS) as pool,
+        pytest.raises(SourceError) as failure,
+    ):
+        pool.result(tmp_path / "bomb.pdf")
+    assert "reading it" in str(failure.value)
+
+
 def test_a_parser_sees_no_secret_and_prints_nothing_into_its_result(pool: ParserPool, tmp_path: Path) -> None:
     with pool:
         variables = pool.result(tmp_path / "environment.x").title.split()

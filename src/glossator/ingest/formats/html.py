@@ -11,7 +11,6 @@ from glossator.core.text.superscripts import subscript, superscript
 from glossator.core.types import Block, BlockKind
 from glossator.ingest.formats.markup import page_markup
 from glossator.ingest.formats.nodes import (
-    HIDDEN_CLASSES,
     HIDDEN_TAGS,
     INVISIBLE,
     Traits,
@@ -21,16 +20,10 @@ from glossator.ingest.formats.nodes import (
     traits,
     visible_text,
 )
+from glossator.ingest.tags import without_excess
 
 MAX_WALK_DEPTH = 150
 """Deeper markup is read as flat text: only hostile pages nest this deep."""
-
-MAX_TAG_NESTING = 500
-"""Deeper tags are dropped before parsing: parsing time can grow with the square of the nesting."""
-
-MAX_ELEMENTS, CHARACTERS_PER_ELEMENT = 10_000, 30
-"""Of a page with more elements than the first number and one for this many characters, the rest is read as plain text:
-reading takes its time for each element, however small."""
 
 MAX_HEADING_CHARACTERS = 200
 """A longer "heading" is a paragraph that happens to be followed by a line of dashes."""
@@ -42,14 +35,6 @@ _INLINE_TAGS = frozenset(
     """.split()
 )
 _RENDERED_MATH = ".MathJax, .MathJax_Display, .MathJax_Preview, .MathJax_SVG, .MathJax_SVG_Display, .MathJax_CHTML"
-_FLAT_TAGS = frozenset(
-    """
-    area base br col embed hr img input link meta source track wbr
-    p li dt dd tr td th thead tbody tfoot option optgroup rp rt
-    """.split()
-)
-_TAG = re.compile(r"<(/?)([a-zA-Z][^\s/<>]*)[^<>]*>")
-_MAY_HIDE = re.compile("|".join(("hidden", "display", "line-through", *sorted(HIDDEN_CLASSES))), re.IGNORECASE)
 _HEADING_LEVELS = {f"h{level}": level for level in range(1, 7)}
 _MAIN_SELECTORS = ("main article", "article", "main", "[role=main]", "div.body", "div.document", "#content", "body")
 _CODE_TABLE_CLASSES = frozenset({"highlighttable", "rouge-table", "codehilitetable"})
@@ -80,7 +65,7 @@ def extract(html: str) -> ExtractedPage:
 
 def parse_page(html: str, notes: list[str]) -> LexborHTMLParser:
     """Parse a page, without what is nested too deep or too much."""
-    return LexborHTMLParser(_drop_excess_tags(html, notes))
+    return LexborHTMLParser(without_excess(html, notes))
 
 
 def extract_parsed(tree: LexborHTMLParser, notes: list[str]) -> ExtractedPage:
@@ -96,41 +81,6 @@ def extract_parsed(tree: LexborHTMLParser, notes: list[str]) -> ExtractedPage:
     title = _title(tree, text, writer.blocks)
     markup = page_markup(tree, root) if root is not None else ""
     return ExtractedPage(title, text, tuple(writer.blocks), markup, tuple(notes))
-
-
-def _drop_excess_tags(html: str, notes: list[str]) -> str:
-    """The page without tags that are nested too deep, and without elements that are too many."""
-    depth = elements = 0
-    limit = MAX_ELEMENTS + len(html) // CHARACTERS_PER_ELEMENT
-
-    def keep_or_drop(tag: re.Match[str]) -> str:
-        nonlocal depth, elements
-        elements += not tag[1]
-        if elements > limit and not tag[1] and tag[2].lower() not in HIDDEN_TAGS and not _MAY_HIDE.search(tag[0]):
-            return " "
-        if tag[2].lower() in _FLAT_TAGS or tag[0].endswith("/>"):
-            return tag[0]
-        before, depth = depth, max(0, depth + (-1 if tag[1] else 1))
-        return tag[0] if max(before, depth) <= MAX_TAG_NESTING else " "
-
-    kept = _TAG.sub(keep_or_drop, html) if _may_have_excess_tags(html, limit) else html
-    if elements > limit:
-        notes.append(f"it has too many elements; from number {limit + 1:,} on they are plain text.")
-    return kept
-
-
-def _may_have_excess_tags(html: str, max_elements: int) -> bool:
-    """Whether tags may be nested too deep or be too many; this is much faster than looking at each."""
-    if html.count("<") - html.count("</") > max_elements:
-        return True
-    depth = 0
-    for closing, name in _TAG.findall(html) if html.count("<") > MAX_TAG_NESTING else ():
-        if name.lower() in _FLAT_TAGS:
-            continue
-        depth = max(0, depth + (-1 if closing else 1))
-        if depth > MAX_TAG_NESTING:
-            return True
-    return False
 
 
 def _title(tree: LexborHTMLParser, text: str, blocks: list[Block]) -> str:

@@ -21,6 +21,7 @@ from mdit_py_plugins.dollarmath import dollarmath_plugin
 from mdit_py_plugins.footnote import footnote_plugin
 
 from glossator.core.errors import SourceError
+from glossator.core.text.plain_yaml import EndlessYaml, load_yaml
 from glossator.ingest.files import well_formed
 from glossator.ingest.formats.blocks import REFERENCES, add_block_rules
 from glossator.ingest.formats.dialects import Dialect
@@ -84,6 +85,8 @@ _BLOCK_LINES = {
 }
 """A line that a block of each of these rules has: on a page without it the rule is not tried, line by line."""
 
+_MAX_BITS = 1_000
+"""Of a number; Python refuses to write very large ones."""
 PARTIAL_TAGS = ("<partial>", "</partial>")
 """Mark text that was included from another file."""
 
@@ -99,8 +102,10 @@ def split_front_matter(text: str) -> tuple[dict[str, Any], str]:
     if match.end() > MAX_FRONT_MATTER_CHARACTERS:
         raise SourceError(f"the front matter has more than {MAX_FRONT_MATTER_CHARACTERS:,} characters.", "Shorten it.")
     try:
-        values = yaml.safe_load(match[1] or "")
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        values = load_yaml(match[1] or "")
+    except EndlessYaml:
+        values = {}  # the page is read without it
+    except yaml.YAMLError as error:
         line = getattr(getattr(error, "problem_mark", None), "line", 0) + 2
         raise SourceError(
             f"the front matter is not valid YAML (line {line}).", "Quote values that contain a colon."
@@ -111,6 +116,8 @@ def split_front_matter(text: str) -> tuple[dict[str, Any], str]:
 def scalar(value: object) -> str:
     """A scalar value of front matter as text; empty for lists and mappings."""
     is_scalar = isinstance(value, str | int | float | date) and value is not False
+    if isinstance(value, int) and value.bit_length() > _MAX_BITS:
+        return ""
     return well_formed(str(value)).strip() if is_scalar else ""
 
 

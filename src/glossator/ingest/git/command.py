@@ -7,8 +7,14 @@ import re
 import shutil
 import signal
 import subprocess
+import time
 from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from io import BufferedReader
 from pathlib import Path
+from threading import Event, Thread
+from typing import BinaryIO, cast
 
 from glossator.core.errors import SourceError, SourceUnreachable
 
@@ -24,6 +30,7 @@ _CONFIG = (
     "core.symlinks=false",
     "submodule.recurse=false",
     "fetch.recurseSubmodules=false",
+    "fetch.unpackLimit=1",  # objects are written as they come, and not kept in memory
     "http.followRedirects=false",
     "http.proxy=",
     "gc.autoDetach=false",
@@ -44,16 +51,89 @@ _REMOVED = re.compile(
     r"GIT_(?:DIR|WORK_TREE|INDEX_FILE|OBJECT_DIRECTORY|ALTERNATE_.*|COMMON_DIR|NAMESPACE|CONFIG|CONFIG_PARAMETERS)"
 )
 """Variables of a git command that this one runs inside of, such as a hook: they would name another repository."""
+MAX_OUTPUT_BYTES = 100_000_000
+_MAX_ERROR_BYTES = 65_536
+_GUARD_SECONDS = 0.5
 _VERSION = re.compile(rb"git version (\d+)\.(\d+)")
 
 
-def git(arguments: Sequence[str], seconds: float, config: Sequence[str] = (), data: bytes = b"") -> bytes:
-    """The output of a git command; an error with the last line of what it says if it fails."""
+@dataclass(frozen=True, slots=True)
+class FolderLimit:
+    """A folder that a command writes to, and how large it may become."""
+
+    path: Path
+    max_bytes: int
+
+    @classmethod
+    def of_growth(cls, path: Path, max_bytes: int) -> FolderLimit:
+        """A limit of what is added to a folder."""
+        return cls(path, _folder_size(path) + max_bytes)
+
+    def is_exceeded(self) -> bool:
+        return _folder_size(self.path) > self.max_bytes
+
+
+def _folder_size(folder: Path) -> int:
+    return sum(map(_size, folder.rglob("*")))
+
+
+def _size(path: Path) -> int:
+    with suppress(OSError):  # git renames and deletes files
+        return path.lstat().st_size
+    return 0
+
+
+def git(
+    arguments: Sequence[str],
+    seconds: float,
+    config: Sequence[str] = (),
+    data: bytes = b"",
+    max_bytes: int = MAX_OUTPUT_BYTES,
+    folder: FolderLimit | None = None,
+) -> bytes:
+    """The output of a git command; an error with the last line of what it says if it fails.
+
+    A command that gives more than `max_bytes`, or writes more than the limit of a folder, is ended: a few kilobytes of
+    objects can name billions of files.
+    """
+    process = _started(arguments, config)
+    started, errors, done = time.monotonic(), bytearray(), Event()
+    threads = (
+        Thread(target=_guard, args=(process, done, seconds, folder)),
+        Thread(target=_feed, args=(process, data)),
+        Thread(target=_drain, args=(process, errors)),
+    )
+    try:
+        for thread in threads:
+            thread.start()
+        output = cast(BinaryIO, process.stdout).read(max_bytes + 1)
+        if len(output) <= max_bytes:
+            process.wait()
+    finally:
+        done.set()
+        if process.poll() is None:
+            _end(process)
+        for thread in threads:
+            thread.join()
+        cast(BinaryIO, process.stdout).close()
+    if len(output) > max_bytes or (process.returncode and folder is not None and folder.is_exceeded()):
+        raise too_large()
+    if process.returncode and time.monotonic() - started >= seconds:
+        raise SourceUnreachable(
+            f"git took more than {seconds / 60:.0f} minutes.", "Raise GLOSSATOR_FETCH_MINUTES, or try again."
+        )
+    if process.returncode:
+        reason = _last_line(bytes(errors))
+        raise SourceUnreachable(f"git failed: {reason}", "Check the URL, the branch or tag, and your access.")
+    return output
+
+
+def _started(arguments: Sequence[str], config: Sequence[str]) -> subprocess.Popen[bytes]:
     program = shutil.which("git")
     if program is None:
         raise SourceError("git is not installed.", "Install it to read repositories.")
     options = [part for setting in (*_CONFIG, *config) for part in ("-c", setting)]
-    process = subprocess.Popen(  # noqa: S603 - arguments that come from outside stand behind `--` or a fixed prefix
+    return subprocess.Popen(  # noqa: S603 - arguments that come from outside stand behind `--` or a fixed prefix
         [program, *options, *arguments],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
@@ -61,19 +141,31 @@ def git(arguments: Sequence[str], seconds: float, config: Sequence[str] = (), da
         env=_environment(),
         start_new_session=True,
     )
-    try:
-        out, err = process.communicate(data, timeout=seconds)
-    except subprocess.TimeoutExpired:
-        _end(process)
-        raise SourceUnreachable(
-            f"git took more than {seconds / 60:.0f} minutes.", "Raise GLOSSATOR_FETCH_MINUTES, or try again."
-        ) from None
-    except BaseException:
-        _end(process)
-        raise
-    if process.returncode:
-        raise SourceUnreachable(f"git failed: {_last_line(err)}", "Check the URL, the branch or tag, and your access.")
-    return out
+
+
+def too_large() -> SourceError:
+    return SourceError("The repository is too large.", "Clone it, and ingest the folder of its pages.")
+
+
+def _guard(process: subprocess.Popen[bytes], done: Event, seconds: float, folder: FolderLimit | None) -> None:
+    """End git at its limits; it writes to the folder all the time."""
+    ends_at = time.monotonic() + seconds
+    while not done.wait(max(0.0, min(_GUARD_SECONDS, ends_at - time.monotonic()))):
+        if time.monotonic() >= ends_at or (folder is not None and folder.is_exceeded()):
+            _end(process)
+            return
+
+
+def _feed(process: subprocess.Popen[bytes], data: bytes) -> None:
+    with suppress(OSError, ValueError), cast(BinaryIO, process.stdin) as stream:
+        stream.write(data)
+
+
+def _drain(process: subprocess.Popen[bytes], errors: bytearray) -> None:
+    """Keep the beginning of what git says, and read the rest."""
+    with suppress(OSError, ValueError), cast(BufferedReader, process.stderr) as stream:
+        while block := stream.read1(65_536):
+            errors += block[: max(0, _MAX_ERROR_BYTES - len(errors))]
 
 
 def _environment() -> dict[str, str]:
@@ -84,14 +176,12 @@ def _environment() -> dict[str, str]:
 
 def _end(process: subprocess.Popen[bytes]) -> None:
     """End git and the programs that it started."""
-    try:
+    with suppress(ProcessLookupError, PermissionError):
         if os.name == "posix":
             os.killpg(process.pid, signal.SIGKILL)
         else:
             process.kill()
-    except ProcessLookupError:
-        pass
-    process.communicate()
+    process.wait()
 
 
 def _last_line(error: bytes) -> str:

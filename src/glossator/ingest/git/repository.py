@@ -10,14 +10,17 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from glossator.core.errors import SourceError
 from glossator.core.files import make_private_folder, storage_errors
 from glossator.core.types import SkippedFile
-from glossator.ingest.git.command import git
+from glossator.ingest.git.command import MAX_OUTPUT_BYTES, FolderLimit, git, too_large
 from glossator.ingest.git.remote import Remote, check_ref
 
 MAX_FILES, MAX_TREE_BYTES = 200_000, 2_000_000_000
+MAX_OBJECT_BYTES = 4_000_000_000
+"""Of one fetch, as git stores it."""
 _BATCH_FILES, _BATCH_BYTES = 1_000, 50_000_000
+_HEADER_BYTES = 200
+"""More than git writes before each object."""
 _REGULAR = frozenset({"100644", "100755"})
 _LFS_POINTER = b"version https://git-lfs.github.com/spec/"
 
@@ -46,22 +49,38 @@ class Repository:
     def _listing(self) -> Path:
         return self.folder / "listing.json"
 
-    def _git(self, *arguments: str, config: Sequence[str] = (), data: bytes = b"") -> bytes:
-        return git(["--git-dir", str(self.folder / "objects.git"), *arguments], self.seconds, config, data)
+    @property
+    def _objects(self) -> Path:
+        return self.folder / "objects.git"
+
+    def _git(self, *arguments: str, data: bytes = b"", max_bytes: int = MAX_OUTPUT_BYTES) -> bytes:
+        return git(["--git-dir", str(self._objects), *arguments], self.seconds, data=data, max_bytes=max_bytes)
 
     def fetch(self, remote: Remote, ref: str) -> str:
         """Fetch the newest commit of a branch or tag, empty for the default branch; returns its id."""
         with storage_errors(self.folder):
             make_private_folder(self.folder)
-            if not (self.folder / "objects.git" / "HEAD").exists():
-                shutil.rmtree(self.folder / "objects.git", ignore_errors=True)
-                git(["init", "--quiet", "--bare", "--template=", "--", str(self.folder / "objects.git")], self.seconds)
-            for lock in (self.folder / "objects.git").rglob("*.lock"):
-                lock.unlink(missing_ok=True)  # of a git that was killed: nobody else is here
+            if not (self._objects / "HEAD").exists():
+                shutil.rmtree(self._objects, ignore_errors=True)
+                git(["init", "--quiet", "--bare", "--template=", "--", str(self._objects)], self.seconds)
+            self._remove_leftovers()
         options = ("--quiet", "--depth=1", "--no-tags", "--no-recurse-submodules", "--no-write-fetch-head", "--force")
         refspec = f"{check_ref(ref) or 'HEAD'}:refs/glossator/wanted"
-        self._git("fetch", *options, "--end-of-options", remote.url, refspec, config=remote.config)
+        arguments = ("--git-dir", str(self._objects), "fetch", *options, "--end-of-options", remote.url, refspec)
+        try:
+            limit = FolderLimit.of_growth(self._objects, MAX_OBJECT_BYTES)
+            git(arguments, self.seconds, remote.config, folder=limit)
+        except BaseException:
+            self._remove_leftovers()
+            raise
         return self._git("rev-parse", "--verify", "refs/glossator/wanted^{commit}").decode("ascii").strip()
+
+    def _remove_leftovers(self) -> None:
+        """Delete locks and unfinished objects of a git that was killed: nobody else is here."""
+        for pattern in ("*.lock", "tmp_*"):
+            for path in self._objects.rglob(pattern):
+                with suppress(OSError):
+                    path.unlink(missing_ok=True)
 
     def write(self, commit: str, max_bytes: int) -> tuple[SkippedFile, ...]:
         """Write the files of a commit that are not there already, and delete those that are gone."""
@@ -128,13 +147,14 @@ class Repository:
                 continue
             count, total = count + 1, total + int(size)
             if count > MAX_FILES or total > MAX_TREE_BYTES:
-                raise SourceError("The repository is too large.", "Clone it, and ingest the folder of its pages.")
+                raise too_large()
             yield _Blob(name, object_id, int(size))
 
     def _contents(self, blobs: Sequence[_Blob]) -> Iterator[tuple[_Blob, bytes]]:
         for batch in _batches(blobs):
             names = "".join(f"{blob.object_id}\n" for blob in batch).encode("ascii")
-            out, at = self._git("cat-file", "--batch", data=names), 0
+            size = sum(blob.size + _HEADER_BYTES for blob in batch)
+            out, at = self._git("cat-file", "--batch", data=names, max_bytes=size), 0
             for blob in batch:
                 start = out.index(b"\n", at) + 1
                 yield blob, out[start : start + blob.size]

@@ -11,6 +11,7 @@ from typing import Any
 
 import yaml
 
+from glossator.core.text.plain_yaml import load_yaml
 from glossator.ingest.files import peek
 from glossator.ingest.formats.markdown import scalar
 from glossator.ingest.layouts.page import (
@@ -38,8 +39,8 @@ def from_config(config: SiteConfig) -> SiteLayout | None:
     if config.site.resolve() != config.named.resolve():
         return None
     try:
-        values = yaml.safe_load(peek(config.path))
-    except (yaml.YAMLError, ValueError, RecursionError):
+        values = load_yaml(peek(config.path))
+    except yaml.YAMLError:
         values = {}
     return _layout(config.named, values if isinstance(values, dict) else {}, config.reason)
 
@@ -84,7 +85,9 @@ def _attributes(values: Any) -> dict[str, str]:
     if not isinstance(values, dict):
         return {}
     named = {
-        str(name).lower(): scalar(value) for name, value in values.items() if value is not False and value is not None
+        scalar(name).lower(): scalar(value)
+        for name, value in values.items()
+        if value is not False and value is not None
     }
     return {name: value.removesuffix("@") for name, value in named.items()}
 

@@ -15,6 +15,7 @@ import yaml
 
 from glossator.core.book.versions import VERSION_NAME, BookVersion
 from glossator.core.errors import SourceError
+from glossator.core.text.plain_yaml import load_yaml
 from glossator.core.types import SkippedFile
 from glossator.ingest.files import is_inside, peek
 from glossator.ingest.formats.markdown import scalar, split_front_matter
@@ -237,7 +238,7 @@ def _category(folder: Path) -> _Category:
     number, name = _strip_number_prefix(folder.name)
     for file in _category_files(folder):
         try:
-            values = json.loads(peek(file)) if file.suffix == ".json" else yaml.safe_load(peek(file))
+            values = json.loads(peek(file)) if file.suffix == ".json" else load_yaml(peek(file))
         except (ValueError, RecursionError, yaml.YAMLError):
             continue
         if isinstance(values, dict):
@@ -247,4 +248,7 @@ def _category(folder: Path) -> _Category:
 
 
 def _number(value: object) -> float:
-    return float(value) if isinstance(value, int | float) else math.inf
+    try:
+        return float(value) if isinstance(value, int | float) else math.inf
+    except OverflowError:
+        return math.inf

@@ -11,6 +11,7 @@ from typing import Any
 
 import yaml
 
+from glossator.core.text.plain_yaml import load_yaml
 from glossator.core.types import SkippedFile
 from glossator.ingest.files import is_inside, peek
 from glossator.ingest.formats.markdown import scalar
@@ -65,8 +66,8 @@ def from_files(root: Path, *, chosen: bool) -> SiteLayout | None:
 
 def _read_config(config: Path) -> dict[str, Any]:
     try:
-        values = yaml.load(peek(config), Loader=_ConfigLoader)  # noqa: S506 - a SafeLoader
-    except (yaml.YAMLError, ValueError, RecursionError):
+        values = load_yaml(peek(config), _ConfigLoader)
+    except yaml.YAMLError:
         return {}
     return values if isinstance(values, dict) else {}
 
