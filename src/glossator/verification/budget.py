@@ -16,8 +16,8 @@ _COST_PER_CHARACTER, _COST_PER_CLAIM = 25, 2_000
 _LAST_WORD_COST = 580_000
 """When no more than this is left, claims are compared with one window each."""
 
-_COMPARISON, _READING, _JUDGEMENT, _ENCODING = 1000, 1000, 2000, 3500
-_WORD_PAIR, _READ_TOKEN, _JUDGED_TOKEN, _SOURCE_TOKEN, _ENCODED_TOKEN = 1.5, 150, 110, 18, 280
+_COMPARISON, _READING, _JUDGEMENT, _ENCODING = 1000, 1000, 1000, 3500
+_WORD_PAIR, _READ_TOKEN, _JUDGED_TOKEN, _SOURCE_TOKEN, _ENCODED_TOKEN = 1.5, 115, 110, 10, 280
 """What each costs, with something more for each of its parts; `bench/checking.py` measures whole texts."""
 
 

@@ -21,12 +21,6 @@ from glossator.verification.reading.tokenizer import TokenizedText
 MAX_PART_TOKENS = 250
 """Of a passage that the model reads at once; a longer passage is read in parts."""
 
-MAX_READ_TOKENS = 2000
-"""Of passages, per answer; what exceeds it is judged by words alone, so that no text takes long."""
-
-MAX_JUDGEMENTS = 80
-"""Per answer, for the same reason; a claim takes one for each part of a passage that it is compared with."""
-
 MAX_LOGIT = 6.0
 
 _MODEL_TOKEN = re.compile(r"[A-Za-z]{1,6}|[^\sA-Za-z]")
@@ -56,8 +50,6 @@ class ReadPassages:
 
     reader: Reader
     allowance: Allowance
-    readable_tokens: int = MAX_READ_TOKENS
-    judgeable: int = MAX_JUDGEMENTS
     _parts: dict[int, list[_PassagePart]] = field(default_factory=dict)
     _read: dict[SourceText, ReadSource] = field(default_factory=dict)
     _said: dict[tuple[str, int, int, int], ClaimReadings | None] = field(default_factory=dict)
@@ -69,7 +61,6 @@ class ReadPassages:
         key = (claim, number, window.first, window.last)
         if key not in self._said:
             self._said[key] = self._judge_once(claim, number, headings, passage, window)
-            self.judgeable -= 1
         return self._said[key]
 
     def _judge_once(
@@ -86,7 +77,7 @@ class ReadPassages:
         judged = dict.fromkeys((part.source, alone))  # one and the same in a short passage
         cost = sum(judgement_cost(tokens[own], tokens[source]) for source in judged)
         cost += judgement_cost(count_tokens(sentence), tokens[own])
-        if self.judgeable <= 0 or not self.allowance.take(cost) or not self._read_all(tokens):
+        if not self.allowance.take(cost) or not self._read_all(tokens):
             return None
         readings = self.reader.judge(claim, [self._read[source] for source in judged])
         converse = self.reader.judge(sentence, [self._read[own]])
@@ -102,10 +93,8 @@ class ReadPassages:
     def _read_all(self, wanted: dict[SourceText, int]) -> bool:
         """Read those of the sources that were not read yet, given their lengths; False beyond the budget."""
         missing = [source for source in wanted if source not in self._read]
-        tokens = sum(wanted[source] for source in missing)
-        if tokens > self.readable_tokens or not self.allowance.take(sum(reading_cost(wanted[s]) for s in missing)):
+        if not self.allowance.take(sum(reading_cost(wanted[source]) for source in missing)):
             return False
-        self.readable_tokens -= tokens
         self._read |= dict(zip(missing, self.reader.read(missing), strict=True))
         return True
 
