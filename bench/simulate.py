@@ -255,8 +255,8 @@ def fleet(costs: Costs, services: Services, workers: int, chunks: float, copies:
 
 
 def costs_of(measured: dict[str, Any]) -> Costs:
-    """The costs of an answer; what the server uses beyond an answer in one process is HTTP, logs and records."""
-    stages, alone = measured["stages"], measured["points"][0]
+    """The costs of an answer under load; what the server uses beyond one in one process is HTTP, logs and records."""
+    stages, alone = measured["stages"]["under_load"], measured["points"][0]
     return Costs(
         embedding=stages["embedding_ms"],
         reading=stages["reading_ms"],

@@ -14,6 +14,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+from glossator.core.inference.load import Load as QuestionLoad
 from glossator.core.settings import load_settings
 from glossator.facade import Book
 from glossator.pipeline.wiring import wire
@@ -72,9 +73,13 @@ class Timed:
         return call
 
 
-def stages(book: Book, asked: list[str]) -> dict[str, float]:
-    """CPU milliseconds of an answer in one process: in models, which run beside Python, and in everything else."""
+def stages(book: Book, asked: list[str], load_limit: int | None) -> dict[str, float]:
+    """CPU milliseconds of an answer in one process: in models, which run beside Python, and in everything else.
+
+    With a limit of -1, every question counts as load, as with 50 clients.
+    """
     engine = book.engine
+    engine.load = QuestionLoad(load_limit)
     embedder = Timed(engine.embedder, ("embed_query",))
     reader = Timed(engine.reader, ("read", "judge"))
     book.ask(asked[0])
@@ -130,9 +135,11 @@ def main() -> None:
     indexed("sample", ROOT / "book").close()
     data = CACHE / "index" / "sample"
     asked = random_questions(60_000)
-    with Book(wire(load_settings(data_dir=data, cache_answers=0))) as book:
-        constants = stages(book, asked)
-    print(f"CPU of an answer in one process: {constants}")
+    constants = {}
+    for name, limit in (("alone", None), ("under_load", -1)):
+        with Book(wire(load_settings(data_dir=data, cache_answers=0))) as book:
+            constants[name] = stages(book, asked, limit)
+        print(f"CPU of an answer in one process, {name}: {constants[name]}")
     points = []
     for workers, cores in SETUPS:
         points.append(point(data, options.port, asked, workers, cores, options.seconds))
