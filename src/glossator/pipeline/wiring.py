@@ -93,11 +93,11 @@ class Engine:
     def generation(self) -> Generation:
         """The current generation; a newer one is opened as soon as it is seen, without a restart.
 
-        The previous one is closed when the last request that uses it has finished.
+        While one request opens it, others use the previous one, which is closed when the last of them has finished.
         """
         current = self.generations.current()
         loaded = self._open
-        if loaded is not None and loaded.manifest.generation == current:
+        if loaded is not None and (loaded.manifest.generation == current or self._generation_lock.locked()):
             return loaded
         with self._generation_lock:
             if self._open is None or self._open.manifest.generation != self.generations.current():
