@@ -167,6 +167,36 @@ def http_problem(status: int) -> Problem:
     return Problem(status, code, f"{phrase}.")
 
 
+_PHRASES = {
+    "missing": "is required",
+    "extra_forbidden": "is not a known field",
+    "string_type": "must be a string",
+    "string_too_short": "is too short (minimum length: {min_length})",
+    "string_too_long": "is too long (maximum length: {max_length})",
+    "uuid_parsing": "must be a UUID",
+    "uuid_type": "must be a UUID",
+    "uuid_version": "must be a UUID of version {expected_version}",
+    "int_type": "must be a whole number",
+    "int_parsing": "must be a whole number",
+    "int_from_float": "must be a whole number",
+    "float_type": "must be a number",
+    "float_parsing": "must be a number",
+    "finite_number": "must be a finite number",
+    "greater_than_equal": "must be at least {ge}",
+    "less_than_equal": "must be at most {le}",
+    "bool_type": "must be true or false",
+    "bool_parsing": "must be true or false",
+    "list_type": "must be a list",
+    "too_long": "has too many items (maximum: {max_length})",
+    "dict_type": "must be an object",
+    "model_type": "must be an object",
+    "model_attributes_type": "must be an object",
+    "literal_error": "must be {expected}",
+    "enum": "must be {expected}",
+}
+"""What is wrong with a field, by pydantic's error type and with its context: its own messages are for programmers."""
+
+
 def validation_problem(errors: list[Any], codes: dict[tuple[str, str], str]) -> Problem:
     """A body or query that does not match its model; `codes` are a door's own codes, by field and error type."""
     first = errors[0]
@@ -174,5 +204,8 @@ def validation_problem(errors: list[Any], codes: dict[tuple[str, str], str]) -> 
     field = path[0] if path else ""
     kind = "missing" if "input" in first and first["input"] is None else str(first["type"])
     code = codes.get((field, kind), codes.get((field, ""), VALIDATION_ERROR))
+    name, known = ".".join(path), _PHRASES.get(kind)
+    if known and name:
+        return Problem(400, code, f"{name} {known.format_map(first.get('ctx', {}))}.")
     message = str(first["msg"]).removeprefix("Value error, ").removeprefix("Assertion failed, ")
-    return Problem(400, code, f"{'.'.join(path)}: {message}" if path else message)
+    return Problem(400, code, f"{name}: {message}" if name else message)

@@ -37,6 +37,27 @@ def message_of(response: httpx.Response) -> str:
     return message
 
 
+@pytest.mark.parametrize(
+    ("path", "body", "expected"),
+    [
+        ("/chat", {"query": "Why?", "session_id": "x"}, "session_id must be a UUID."),
+        ("/chat", {"query": None}, "query is required."),
+        ("/chat", {"query": 7}, "query must be a string."),
+        ("/query", {"query": "Why?", "top_k": 11}, "top_k must be at most 10."),
+        ("/query", {"query": "Why?", "top_k": "many"}, "top_k must be a whole number."),
+        ("/query", {"query": "x" * 1001}, "query is too long (maximum length: 1000)."),
+        ("/ask", {}, "question is required."),
+        ("/search", {"query": "Why?", "filters": []}, "filters must be an object."),
+    ],
+)
+async def test_invalid_field_is_named_in_plain_words(
+    client: httpx.AsyncClient, path: str, body: Body, expected: str
+) -> None:
+    response = await client.post(path, json=body)
+    assert response.status_code == 400
+    assert message_of(response) == expected
+
+
 @pytest.mark.parametrize("path", [*QUESTION_OF, "/v1/chat/completions", "/search", "/feedback"])
 @pytest.mark.parametrize(
     ("content", "expected"),
