@@ -145,7 +145,7 @@ def test_a_missing_or_damaged_file_is_named_and_words_are_compared(damaged: str,
     finding = next(finding for finding in diagnose(settings) if finding.topic == "checks")
     assert not finding.good
     assert damaged in finding.value
-    assert "words" in finding.why
+    assert "word comparison" in finding.why
 
 
 def test_without_the_reader_nothing_is_read(tmp_path: Path) -> None:
