@@ -25,6 +25,8 @@ HERE = Path(__file__).resolve().parent
 MEASURED = HERE / "load.json"
 DOCS = HERE.parent / "docs"
 MAX_ERROR = 0.15
+MIN_HTTP = 0.5
+"""Milliseconds of CPU for a request."""
 SLICE = 0.005
 """Seconds after which Python hands its lock on, and the system a core."""
 Events = Generator[simpy.Event, Any, None]
@@ -257,11 +259,13 @@ def fleet(costs: Costs, services: Services, workers: int, chunks: float, copies:
 def costs_of(measured: dict[str, Any]) -> Costs:
     """The costs of an answer under load; what the server uses beyond one in one process is HTTP, logs and records."""
     stages, alone = measured["stages"]["under_load"], measured["points"][0]
+    http = max(MIN_HTTP, alone["cpu_ms"] - stages["answer_ms"])
+    share = (alone["cpu_ms"] - http) / stages["answer_ms"]  # a server at work uses a little less for each answer
     return Costs(
-        embedding=stages["embedding_ms"],
-        reading=stages["reading_ms"],
-        python=stages["python_ms"],
-        http=max(0.5, alone["cpu_ms"] - stages["answer_ms"]),
+        embedding=share * stages["embedding_ms"],
+        reading=share * stages["reading_ms"],
+        python=share * stages["python_ms"],
+        http=http,
         client=alone["client_ms"],
         variation=stages["variation"],
     )

@@ -11,6 +11,8 @@ import os
 import platform
 import statistics
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -71,6 +73,17 @@ class Timed:
                 self.seconds += time.process_time() - started
 
         return call
+
+
+@contextmanager
+def one_core() -> Iterator[None]:
+    """One core for this process: with more, the threads of a model use CPU time while they wait for each other."""
+    cores = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {min(cores)})
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, cores)
 
 
 def stages(book: Book, asked: list[str], load_limit: int | None) -> dict[str, float]:
@@ -137,9 +150,9 @@ def main() -> None:
     asked = random_questions(60_000)
     constants = {}
     for name, limit in (("alone", None), ("under_load", -1)):
-        with Book(wire(load_settings(data_dir=data, cache_answers=0))) as book:
+        with one_core(), Book(wire(load_settings(data_dir=data, cache_answers=0))) as book:
             constants[name] = stages(book, asked, limit)
-        print(f"CPU of an answer in one process, {name}: {constants[name]}")
+        print(f"CPU of an answer in one process on one core, {name}: {constants[name]}")
     points = []
     for workers, cores in SETUPS:
         points.append(point(data, options.port, asked, workers, cores, options.seconds))
