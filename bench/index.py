@@ -168,7 +168,7 @@ def main() -> None:
                 whole = (embedding + medians[100_000]) / (embedding + medians[1_000])
                 print(
                     f"{name:>9}: 100,000 chunks take {growth:.2f} times as long as 1,000, and {whole:.2f} times with"
-                    f" {embedding:.1f} ms for the question's embedding (limit {MAX_GROWTH}: {holds(whole <= MAX_GROWTH)})",
+                    f" {embedding:.1f} ms to embed the question (limit {MAX_GROWTH}: {holds(whole <= MAX_GROWTH)})",
                     flush=True,
                 )
     shutil.rmtree(folder, ignore_errors=True)

@@ -19,7 +19,7 @@ from glossator.store.index.postgres.tables import EXACT_CHUNKS, MAX_INDEXED_DIME
 
 MAX_CACHED_CHUNKS, MAX_CACHED_FILTERS = 4096, 16
 MAX_CACHED_POSTINGS_BYTES = 64_000_000
-_CANDIDATES = 2
+_CANDIDATES = 3
 """Neighbours that the search of the vector index considers, for each that is asked for."""
 _MAX_CANDIDATES = 1_000
 """pgvector's own limit."""

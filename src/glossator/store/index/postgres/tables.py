@@ -55,7 +55,7 @@ ANALYZE {terms};
 
 _INDEX_VECTORS = """
 CREATE INDEX ON {vectors} USING hnsw ((embedding::halfvec({dimension})) halfvec_ip_ops)
-WITH (m = 24, ef_construction = 128);
+WITH (m = 32, ef_construction = 256);
 """
 """Half precision halves the index; hits are scored by the full vectors."""
 
