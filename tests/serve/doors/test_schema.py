@@ -67,5 +67,6 @@ def test_every_route_conforms_to_its_schema(api: BaseSchema, method: str, path: 
 
 
 def test_openapi_links_lead_to_the_session(api: BaseSchema) -> None:
-    machine = api.as_state_machine()
+    # Not of ingest jobs: their states change by themselves, and a run must go the same way when it is repeated.
+    machine = api.exclude(path_regex="^/admin/").as_state_machine()
     machine.run(settings=settings(max_examples=MAX_RUNS, stateful_step_count=MAX_STEPS, **SETTINGS))

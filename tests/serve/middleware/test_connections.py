@@ -181,7 +181,7 @@ def test_http2_upgrade_offer_does_not_lose_the_body(address: Address, name: byte
         for _ in range(2):
             connection.received = b""
             connection.send(POST_SEARCH_HEAD + upgrade + b"Content-Length: %d\r\n\r\n" % len(body) + body)
-            assert b"at least 1 character" in connection.receive(until=b"}")
+            assert b"query is too short" in connection.receive(until=b"}")
 
 
 def test_dripping_headers_time_out(hasty: Address) -> None:
