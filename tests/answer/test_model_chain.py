@@ -217,7 +217,7 @@ async def test_slow_checks_end_at_the_deadline(data: Path, server: LlmServer, mo
 
 async def test_a_stalled_provider_is_not_retried_while_another_is_left(data: Path, server: LlmServer) -> None:
     llms = f"{server.url}#one, {server.url}#two"
-    policy = RetryPolicy(FAST_BACKOFF, stall_timeout=0.3)
+    policy = RetryPolicy(FAST_BACKOFF, stall_timeout=2.0)
     answer = await ask(data, server, stalls(), says(TRUE), llm=llms, policy=policy)
     assert (answer.mode, [body["model"] for body in server.requests]) == (Mode.FULL, ["one", "two"])
 
