@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from dataclasses import dataclass
@@ -75,8 +76,23 @@ def run_in_subprocess(*arguments: Any, env: dict[str, str] | None = None, cwd: P
 def quick_folder() -> Iterator[Path]:
     """A temporary folder, in memory if there is enough: an ingest mostly waits for the disk."""
     in_memory = MEMORY.is_dir() and shutil.disk_usage(MEMORY).free > 2_000_000_000
-    with tempfile.TemporaryDirectory(dir=MEMORY if in_memory else None) as folder:
-        yield Path(folder)
+    folder = Path(tempfile.mkdtemp(dir=MEMORY if in_memory else None))
+    try:
+        yield folder
+    finally:
+        _delete(folder)
+
+
+def _delete(folder: Path, attempts: int = 100) -> None:
+    """Delete a folder; an ingest job, which outlives its server, may still write to it for a moment."""
+    for left in reversed(range(attempts)):
+        try:
+            shutil.rmtree(folder)
+            return
+        except OSError:
+            if not left:
+                raise
+            time.sleep(0.1)
 
 
 def _stream(data: bytes = b"") -> io.TextIOWrapper:
