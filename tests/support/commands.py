@@ -76,18 +76,18 @@ def run_in_subprocess(*arguments: Any, env: dict[str, str] | None = None, cwd: P
 def quick_folder() -> Iterator[Path]:
     """A temporary folder, in memory if there is enough: an ingest mostly waits for the disk."""
     in_memory = MEMORY.is_dir() and shutil.disk_usage(MEMORY).free > 2_000_000_000
-    folder = Path(tempfile.mkdtemp(dir=MEMORY if in_memory else None))
+    folder = tempfile.TemporaryDirectory(dir=MEMORY if in_memory else None)
     try:
-        yield folder
+        yield Path(folder.name)
     finally:
         _delete(folder)
 
 
-def _delete(folder: Path, attempts: int = 100) -> None:
+def _delete(folder: tempfile.TemporaryDirectory[str], attempts: int = 100) -> None:
     """Delete a folder; an ingest job, which outlives its server, may still write to it for a moment."""
     for left in reversed(range(attempts)):
         try:
-            shutil.rmtree(folder)
+            folder.cleanup()
             return
         except OSError:
             if not left:
