@@ -6,6 +6,7 @@ import json
 import os
 import signal
 import sys
+import time
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -63,6 +64,7 @@ def test_metrics_of_all_workers_add_up(used_data: Path, model: LlmServer, tmp_pa
     with logged_server(used_data, workers=2, **env) as running:
         first, second = running.workers
         seen = []
+        time.sleep(2)  # a worker that starts deletes expired records: stopped in the middle, it would block the other
         with stopped(running.process.pid):  # it would replace a worker that does not respond
             for other, times in ((second, 2), (first, 3)):
                 with stopped(other):
