@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import math
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 from glossator.cli.doctor import diagnose
 from glossator.core.errors import ReaderUnavailable
-from glossator.core.inference.reading import SourceText
+from glossator.core.inference.reading import Reading, ReadSource, SourceText
 from glossator.core.settings import load_settings
 from glossator.core.text.sentences import split_sentences
 from glossator.pipeline import wiring
 from glossator.read.cache import ReadCache
 from glossator.read.reader import FOLDER, MAX_TEXT_TOKENS, OnnxReader
+from glossator.verification.judge import Verifier
 
 TIDES = (
     "Tides are caused mainly by the gravity of the Moon. The Sun contributes about 46 percent as much. "
@@ -160,3 +162,22 @@ def test_opening_a_damaged_model_says_so(tmp_path: Path) -> None:
     (tmp_path / "own" / "model.onnx").write_bytes(b"not a model")
     with pytest.raises(ReaderUnavailable, match=r"model\.onnx is damaged"):
         OnnxReader(tmp_path / "own").read([source(TIDES)])
+
+
+def test_a_claim_is_read_against_its_part_and_its_window_and_the_window_against_the_claim(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    reader, judged = OnnxReader(), list[tuple[str, int]]()
+    judge = reader.judge
+
+    def recorded(text: str, sources: Sequence[ReadSource]) -> list[Reading]:
+        judged.append((text, len(sources)))
+        return judge(text, sources)
+
+    monkeypatch.setattr(reader, "judge", recorded)
+    verifier = Verifier(reader=reader)
+    sentence = "The pump moves two hundred litres of water every hour."
+    others = "The lid opens upwards. The housing is made of painted steel. A red lamp shows that the power is on."
+    claim = "Each hour, about two hundred litres of water are shifted by this pump."
+    verifier.judge(claim, verifier.prepare([f"{others} {sentence}"]))
+    assert judged == [(claim, 2), (sentence, 1)]
