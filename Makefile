@@ -26,7 +26,7 @@ TORTURE ?= tests/faults tests/store/index/test_kill.py tests/pipeline/refresh/te
 # Written even where the environment forbids it: hundreds of test processes would each compile every module again.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: install run check test lint types fast suite browser fix bench torture test-index train audit lock clean
+.PHONY: install run check test lint types collect fast suite browser fix bench torture test-index train audit lock clean
 
 install: $(VENV)/.runtime
 
@@ -39,11 +39,12 @@ run: $(VENV)/.runtime
 	@echo "Open http://$(HOST):$(PORT)"
 	@$(BIN)/glossator serve --host $(HOST) --port $(PORT)
 
-check: $(VENV)/.dev lint
-	@$(MAKE) --no-print-directory -j 2 types fast
+check: $(VENV)/.dev
+	@$(MAKE) --no-print-directory -j 3 lint types fast
 
-test: $(VENV)/.dev lint
-	@$(MAKE) --no-print-directory -j 3 types suite browser
+test: $(VENV)/.dev
+	@$(MAKE) --no-print-directory -j 3 lint types collect
+	@$(MAKE) --no-print-directory -j 2 suite browser
 
 lint: $(VENV)/.dev
 	@$(BIN)/ruff check .
@@ -52,6 +53,10 @@ lint: $(VENV)/.dev
 
 types: $(VENV)/.dev
 	@$(BIN)/mypy
+
+# Compiles every test once, while the other core checks types: otherwise each process of the suite compiles them all.
+collect: $(VENV)/.dev
+	@found=$$($(BIN)/pytest -q --collect-only 2>&1) || { echo "$$found"; exit 1; }
 
 fast: $(VENV)/.dev
 	@$(BIN)/pytest -n 2 --dist loadfile -m "not slow" --ignore tests/site

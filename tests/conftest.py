@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,8 +13,8 @@ from hypothesis import settings
 import glossator
 from commands import quick_folder
 from data_dirs import copy_data, ingest_with_kept_embeddings
-from glossator.core.resilience import breaker
 from glossator.facade import Book
+from in_process import InProcessParser
 from paths import BOOK
 from postgres import Postgres, running_postgres
 
@@ -27,6 +29,24 @@ SLOWEST_FILES = """
     server_disconnects server_shutdown server_process tracing health metrics
 """.split()
 """Files that take minutes: they run first, so that none of them is left running alone at the end."""
+SLOW_FILE = re.compile(r"^pytestmark = .*\bpytest\.mark\.slow\b", re.MULTILINE)
+
+
+def pytest_configure() -> None:
+    """No garbage is collected while tests are: almost everything that is made then stays."""
+    gc.disable()
+
+
+def pytest_collection_finish() -> None:
+    gc.freeze()
+    gc.enable()
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """`make check` does not import files that are slow as a whole: that takes longer than many of its tests."""
+    if config.option.markexpr != "not slow" or collection_path.suffix != ".py":
+        return None
+    return SLOW_FILE.search(collection_path.read_text("utf-8")) is not None or None
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -35,10 +55,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: order.get(item.path.stem, len(order)))
 
 
-@pytest.fixture(autouse=True)
-def long_cooldown(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No circuit breaker is half-open only because the machine is busy."""
-    monkeypatch.setattr(breaker, "COOLDOWN_SECONDS", 300.0)
+@pytest.fixture(scope="session", autouse=True)
+def _parse_in_process() -> Iterator[None]:
+    """Hundreds of tests read a source; child processes have tests of their own, and commands and servers use them."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("glossator.ingest.read.FileParser", InProcessParser)
+        yield
 
 
 @pytest.fixture(scope="session")

@@ -13,6 +13,7 @@ def debian_reference() -> Path:
     """One book as HTML, PDF and EPUB."""
     target = CACHE / "developers-reference"
     if not target.exists():
+        CACHE.mkdir(parents=True, exist_ok=True)
         package = DATA / "books" / "developers-reference_12.18_all.deb"
         subprocess.run(["dpkg", "-x", str(package), str(target)], check=True)
     found = target / "usr" / "share" / "developers-reference"

@@ -70,6 +70,13 @@ def test_no_sentence_is_repeated(sample: Book) -> None:
         assert len(quotes) == len(set(quotes))
 
 
+def test_no_further_sentence_only_says_where_to_read_on(sample: Book) -> None:
+    """The glossary has "See inverse kinematics."."""
+    answer = sample.ask("What is inverse kinematics?")
+    assert len(answer.sentences) >= 2
+    assert not any(sentence.text.startswith("See ") for sentence in answer.sentences)
+
+
 def test_the_same_question_has_the_same_receipt(sample: Book) -> None:
     first, second = sample.ask("What is SLAM?"), sample.ask("What is SLAM?")
     assert first == second

@@ -22,11 +22,13 @@ from glossator.core.answers import Mode
 from glossator.core.question import Question
 from glossator.core.resilience.breaker import BreakerState, CircuitBreaker
 from glossator.core.settings import load_settings
+from glossator.embed.remote import RemoteEmbedder
 from glossator.pipeline.answering import answer_question
 from glossator.pipeline.wiring import wire
 from glossator.serve.app import create_app
 from glossator.verification.judge import Verifier
 from llm_server import (
+    LONG_COOLDOWN,
     LlmServer,
     Reply,
     calls_tool,
@@ -179,10 +181,20 @@ def test_a_circuit_breaker_opens_cools_down_and_allows_one_probe() -> None:
     assert breaker.state is BreakerState.CLOSED
 
 
+def test_the_cooldown_reaches_every_circuit_breaker(server: LlmServer) -> None:
+    engine = wire(load_settings(llm=f"{server.url}#a", embedder=f"{server.url}#b"), cooldown_seconds=0.0)
+    assert engine.drafter is not None
+    assert isinstance(engine.embedder, RemoteEmbedder)
+    for breaker in (engine.drafter.models[0].breaker, engine.embedder.breaker):
+        for _ in range(5):
+            breaker.record_failure()
+    assert (list(engine.model_states.values()), engine.embedder_state) == (["half_open"], "half_open")
+
+
 async def test_readiness_shows_the_circuit_breakers(data: Path, server: LlmServer) -> None:
     server.script(fails(500))
     settings = load_settings(data_dir=data, llm=f"{server.url}#scripted", verify_models=False)
-    app = create_app(settings, wire(settings, RetryPolicy(FAST_BACKOFF)))
+    app = create_app(settings, wire(settings, RetryPolicy(FAST_BACKOFF), LONG_COOLDOWN))
     async with (
         app.router.lifespan_context(app),
         httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://127.0.0.1") as client,

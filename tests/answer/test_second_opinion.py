@@ -15,7 +15,7 @@ from glossator.core.answers import ClaimInDoubt, Status
 from glossator.core.errors import SettingsError
 from glossator.core.settings import load_settings
 from glossator.pipeline.wiring import wire
-from llm_server import LlmServer, Reply, fails, html_page, no_choices, stalls
+from llm_server import LONG_COOLDOWN, LlmServer, Reply, fails, html_page, no_choices, stalls
 from scripted_book import server
 
 __all__ = ["server"]
@@ -35,10 +35,10 @@ def without_message() -> Reply:
     return lambda _body: JSONResponse({"id": "1", "object": "chat.completion", "created": 1, "choices": [choice]})
 
 
-def judge_at(server: LlmServer) -> LanguageModelJudge:
+def judge_at(server: LlmServer, cooldown_seconds: float = LONG_COOLDOWN) -> LanguageModelJudge:
     provider = judge_provider(load_settings(judge=f"{server.url}#judge"))
     assert provider is not None
-    return LanguageModelJudge(provider)
+    return LanguageModelJudge(provider, cooldown_seconds)
 
 
 def test_one_request_for_all_claims(server: LlmServer) -> None:
@@ -68,6 +68,14 @@ def test_a_judge_that_keeps_failing_is_not_asked_for_a_while(server: LlmServer) 
     for _ in range(8):
         judge.judge(CLAIMS)
     assert len(server.requests) == 5
+
+
+def test_a_judge_is_asked_again_after_the_cooldown(server: LlmServer) -> None:
+    server.script(fails(500))
+    judge = judge_at(server, cooldown_seconds=0.0)
+    for _ in range(8):
+        judge.judge(CLAIMS)
+    assert len(server.requests) == 8
 
 
 def test_the_key_for_a_url_is_sent_to_one_host_only() -> None:

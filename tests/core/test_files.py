@@ -213,10 +213,12 @@ def test_a_whole_tree_is_flushed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 
 
 IMPORT_EVERYTHING = """
-import builtins, importlib, os, pkgutil, types
-for name in ("sched_getaffinity", "fchmod", "geteuid", "O_CLOEXEC"):
+import builtins, importlib, os, pkgutil, signal, types
+for name in "fchmod fork forkpty geteuid getuid killpg pread sched_getaffinity setpriority O_CLOEXEC SEEK_DATA".split():
     delattr(os, name)
-posix_only = {"fcntl", "grp", "pwd", "resource", "termios", "uvloop"}
+for name in ("SIGHUP", "SIGKILL", "SIGUSR1"):
+    delattr(signal, name)
+posix_only = {"fcntl", "grp", "pty", "pwd", "resource", "termios", "tty", "uvloop"}
 original = builtins.__import__
 
 def portable_import(name, globals=None, *rest):

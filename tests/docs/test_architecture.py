@@ -73,6 +73,16 @@ def test_no_file_has_more_than_400_lines() -> None:
         assert file.read_text("utf-8").count("\n") <= 400, file
 
 
+def test_no_module_is_beside_a_package_of_the_same_name() -> None:
+    assert [file for file in CODE if file.suffix == ".py" and file.with_suffix("").is_dir()] == []
+
+
+def test_limits_have_one_prefix() -> None:
+    other = re.compile(r"^_?(?:MOST|LONGEST|LARGEST|BIGGEST|HIGHEST|FEWEST|SHORTEST|SMALLEST|LOWEST)_\w* *[:=]", re.M)
+    found = {file.name: other.findall(file.read_text("utf-8")) for file in CODE}
+    assert {name: limits for name, limits in found.items() if limits} == {}
+
+
 def test_no_function_has_more_than_50_lines() -> None:
     for file in SOURCE.rglob("*.py"):
         for node in ast.walk(ast.parse(file.read_text("utf-8"))):

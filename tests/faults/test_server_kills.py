@@ -18,7 +18,7 @@ pytestmark = pytest.mark.slow
 
 CLIENTS = int(os.environ.get("GLOSSATOR_CLIENTS", "5"))
 KILLS = int(os.environ.get("GLOSSATOR_KILLS", "2"))
-LONGEST_SECONDS = 0.5
+MAX_SECONDS = 0.5
 RANDOM = random.SystemRandom()
 
 
@@ -34,7 +34,7 @@ async def ask_until_killed(server: ServerProcess) -> list[Outcome]:
     asking = [asyncio.create_task(keep_asking()) for _ in range(CLIENTS)]
     while len(outcomes) < answers:  # noqa: ASYNC110 - the clients count
         await asyncio.sleep(0.01)
-    await asyncio.sleep(RANDOM.uniform(0, LONGEST_SECONDS))
+    await asyncio.sleep(RANDOM.uniform(0, MAX_SECONDS))
     server.process.kill()
     await asyncio.to_thread(server.process.wait)
     await asyncio.gather(*asking)

@@ -115,7 +115,7 @@ async def test_responses_reveal_no_path_of_this_machine(folder: Path, client: ht
 async def test_llms_txt_names_the_book_and_its_pages(client: httpx.AsyncClient) -> None:
     lines = (await client.get("/llms.txt")).text.splitlines()
     assert lines[0] == "# The unpublished, The manual, A (b)guide(/b)"
-    assert "- [The unpublished search page](</book/search>)" in lines
+    assert "- [The unpublished search page](<http://127.0.0.1/book/search>)" in lines
     assert "- [The manual search page](<https://manual.example/search>)" in lines
 
 

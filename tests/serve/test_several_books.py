@@ -91,7 +91,7 @@ async def test_other_routes_are_those_of_the_book(client: httpx.AsyncClient, nam
     assert [oil for oil in OILS.values() if oil in completion] == [OILS[name]]
     (best, *_) = (await client.get(f"{prefix}/search", params={"q": QUESTION})).json()["results"]
     assert OILS[name] in best["text"]
-    home = "https://south.example/guide/" if name == "south" else f"{prefix}/book/"
+    home = "https://south.example/guide/" if name == "south" else f"http://127.0.0.1{prefix}/book/"
     assert best["url"] == f"{home}lamp"
     contents = (await client.get(f"{prefix}/llms.txt")).text
     assert f"{home}stairs" in contents
@@ -156,7 +156,7 @@ async def test_book_that_is_ingested_while_the_server_runs_is_served(client: htt
     with glossator.open(data, book="east") as book:
         book.ingest(source)
     found = (await client.get("/books/east/search", params={"q": "lamp"})).json()["results"]
-    assert found[0]["url"] == "/books/east/book/lamp"
+    assert found[0]["url"] == "http://127.0.0.1/books/east/book/lamp"
     with glossator.open(data, book="east") as book:
         book.remove_source(source)
     assert (await client.get("/books/east/search", params={"q": "lamp"})).status_code == 404

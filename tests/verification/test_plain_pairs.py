@@ -30,7 +30,7 @@ def test_falsehood_is_not_shown(pair: dict[str, str], judge: Callable[[str, str]
     assert judge(pair["false"], pair["source"]).score < SHOWN
 
 
-@pytest.mark.parametrize("pair", PAIRS, ids=lambda pair: pair["true"])
+@pytest.mark.parametrize("pair", [pair for pair in PAIRS if "true" in pair], ids=lambda pair: pair["true"])
 def test_its_true_counterpart_is_accepted(pair: dict[str, str]) -> None:
     assert glossator.verify(pair["true"], pair["source"]).score >= LEVELS[pair["true_is"]]
 
@@ -43,6 +43,7 @@ def test_its_true_counterpart_is_accepted(pair: dict[str, str]) -> None:
         ("It takes half a day.", "It takes a day and a half.", "says half a day; the source says a day and a half"),
         ("It takes an hour.", "It takes half an hour.", "says hour; the source says half an hour"),
         ("Version 3.10 is required.", "Version 3.1 is required.", "says 3.10; the source says 3.1"),
+        ("The crew fixed it.", "The crew tried to fix it.", "omits “tried”, which is in the source"),
         ("The lamp is off by default.", "The lamp is on by default.", "says “off” where the source says “on”"),
     ],
 )

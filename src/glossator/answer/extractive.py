@@ -313,9 +313,15 @@ def _pick(ranked: Sequence[Candidate], *, explained: bool) -> list[Candidate]:
         close = score_in_context(candidate) >= first.quote.score - MAX_DISTANCE
         if len(picked) == USUAL_SENTENCES or (len(picked) >= MIN_SENTENCES and not close):
             break
-        if not any(_is_near_duplicate(candidate.quote.text, other.quote.text) for other in picked):
+        text = candidate.quote.text
+        if not _only_refers(text) and not any(_is_near_duplicate(text, other.quote.text) for other in picked):
             picked.append(candidate)
     return picked
+
+
+def _only_refers(text: str) -> bool:
+    """Whether a sentence says nothing but where to read on: "See inverse kinematics."."""
+    return len(text) <= MAX_FRAGMENT and bool(_CROSS_REFERENCE.match(text))
 
 
 def _is_near_duplicate(one: str, other: str) -> bool:

@@ -28,6 +28,7 @@ GlossatorError
 │   ├── DatabaseUnavailable       the database is unreachable, locked or full
 │   ├── ConversationBusy          too many turns are waiting for this conversation
 │   └── ConversationChanged       deleted, or continued by another turn
+├── ParserUnavailable             no child process can be started to parse files
 ├── ReaderUnavailable             the reader model is missing or damaged
 └── EmbeddingModelUnavailable     the embedding model is missing, altered or unreachable
     └── EmbeddingRequestRejected  the embedding model works, but rejects this request
@@ -168,6 +169,10 @@ class ConversationBusy(RecordsError):
 
 class ConversationChanged(RecordsError):
     """The conversation was deleted, or continued by another turn."""
+
+
+class ParserUnavailable(GlossatorError):
+    """No child process can be started to parse files."""
 
 
 class ReaderUnavailable(GlossatorError):

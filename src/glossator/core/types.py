@@ -6,14 +6,16 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING, TypeAlias
 
 from glossator.core.book.sources import FetchCounts, SourceSummary
 from glossator.core.book.versions import CURRENT
 
-Vector = NDArray[np.float32]
+if TYPE_CHECKING:  # parsers import this module, and loading numpy takes longer than all else that they load
+    import numpy as np
+    from numpy.typing import NDArray
+
+Vector: TypeAlias = "NDArray[np.float32]"
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from glossator.core.errors import EmbeddingModelUnavailable, EmbeddingRequestRejected
 from glossator.core.ports import Calibration, Progress
-from glossator.core.resilience.breaker import CircuitBreaker
+from glossator.core.resilience.breaker import COOLDOWN_SECONDS, CircuitBreaker
 from glossator.core.resilience.deadline import call_within, start
 from glossator.core.types import Chunk, Embedding, QueryEmbedding
 from glossator.embed import calibration
@@ -47,10 +47,11 @@ class RemoteEmbedder:
         policy: RequestPolicy | None = None,
         indexed: str = "",
         calibration_seconds: float = 10.0,
+        cooldown_seconds: float = COOLDOWN_SECONDS,
     ) -> None:
         self._endpoint, self.calibration_seconds = endpoint, calibration_seconds
         self._client = EmbeddingClient(endpoint, policy)
-        self.breaker = CircuitBreaker()
+        self.breaker = CircuitBreaker(cooldown_seconds=cooldown_seconds)
         known = re.fullmatch(rf"{re.escape(self._identity)}:([0-9]+):{INPUT_VERSION}", indexed)
         self._dimension = int(known[1]) if known else 0
         self._assumed = bool(known)

@@ -6,7 +6,6 @@ import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 from urllib.parse import quote
 
 from glossator.core.book.addresses import BOOK_PATH, validate_base_url
@@ -15,26 +14,13 @@ from glossator.core.book.versions import BookVersion
 from glossator.core.errors import BadInput, SourceError
 from glossator.core.text.markup import IMAGE, sanitize
 from glossator.core.types import Document, PageNote, SkippedFile
-from glossator.ingest.files import read_text, well_formed
+from glossator.ingest.files import well_formed
 from glossator.ingest.filters import ALL_FILES, FileFilter
-from glossator.ingest.formats.dialects import MDX, dialect_of
-from glossator.ingest.formats.html import ExtractedPage, extract
-from glossator.ingest.formats.includes import IncludeReader, expand_includes, expand_snippets, mdx_to_markdown
-from glossator.ingest.formats.markdown import scalar, split_front_matter, to_html
-from glossator.ingest.formats.plain_text import read_plain_text
-from glossator.ingest.formats.rst.myst import myst_to_markdown
+from glossator.ingest.formats.html import ExtractedPage
 from glossator.ingest.hashes import content_hash
 from glossator.ingest.layouts import find_layout, plain
-from glossator.ingest.layouts.page import (
-    HTML_SUFFIXES,
-    MARKDOWN_SUFFIXES,
-    READABLE_SUFFIXES,
-    SiteLayout,
-    SourcePage,
-    is_parsed,
-    pages_of_file,
-)
-from glossator.ingest.parsing.pool import ParserPool
+from glossator.ingest.layouts.page import READABLE_SUFFIXES, SiteLayout, SourcePage, pages_of_file
+from glossator.ingest.parsing.files import FileParser
 from glossator.ingest.parsing.values import ParseContext
 from glossator.ingest.references import SourceImages, SourceReferences
 from glossator.ingest.versions import with_versions
@@ -95,9 +81,9 @@ def read_source(
     skipped: list[SkippedFile] = []
     notes: list[PageNote] = []
     references = SourceReferences(site, base, SourceImages(site.root))
-    with ParserPool(_context(site, max_bytes)) as pool:
-        reader = _Reader(references, max_bytes, pool, notes)
-        pool.start(page.path for page in site.pages if is_parsed(page))
+    with FileParser(_context(site, max_bytes)) as parser:
+        reader = _Reader(references, parser, notes)
+        parser.start(page.path for page in site.pages)
         for page in site.pages:
             try:
                 documents += reader.documents(page)
@@ -112,7 +98,16 @@ def read_source(
 
 
 def _context(site: SiteLayout, max_bytes: int) -> ParseContext:
-    return ParseContext(str(site.root.absolute()), site.name, max_bytes, site.references, site.attributes)
+    return ParseContext(
+        str(site.root.absolute()),
+        site.name,
+        max_bytes,
+        site.references,
+        site.attributes,
+        tuple(sorted(site.extensions)),
+        site.mdx,
+        str(site.snippets.absolute()) if site.snippets else None,
+    )
 
 
 def _site_url(site: SiteLayout, noted: list[SkippedFile]) -> str:
@@ -182,8 +177,7 @@ class _Reader:
     """Reads the pages of one source; `file_title` is the title of the last file that has several pages or its own."""
 
     references: SourceReferences
-    max_bytes: int
-    pool: ParserPool
+    parser: FileParser
     notes: list[PageNote]
     file_title: str = ""
 
@@ -191,15 +185,13 @@ class _Reader:
         """The documents of a file: one, unless it is an archive of pages."""
         if well_formed(str(page.path)) != str(page.path):
             raise SourceError("the file name is not UTF-8.", "Rename the file.")
-        if not is_parsed(page):
-            extracted = _extract(read_text(page.path, self.max_bytes), page, self.references.layout)
-            return [self._document(page, extracted, self.references)]
-        file = self.pool.result(page.path)
+        file = self.parser.result(page.path)
         self.file_title = file.title
         self.notes += [PageNote(page.document_id, note) for note in file.notes]
         pages = pages_of_file(page, file, is_alone=len(self.references.layout.pages) == 1)
-        layout = replace(self.references.layout, pages=tuple(pages)) if len(pages) > 1 else self.references.layout
-        references = replace(self.references, layout=layout)
+        references = self.references
+        if len(pages) > 1:
+            references = replace(references, layout=replace(references.layout, pages=tuple(pages)))
         return [self._document(p, parsed.page, references) for p, parsed in zip(pages, file.pages, strict=True)]
 
     def _document(self, page: SourcePage, extracted: ExtractedPage, references: SourceReferences) -> Document:
@@ -232,31 +224,3 @@ def _route(page: SourcePage) -> str:
     """The path of a page below the address of its book, which it cannot leave."""
     segments = [segment for segment in page.route.lstrip("/").split("/") if segment not in (".", "..")]
     return quote("/".join(segments), safe="/-._~")
-
-
-def _extract(text: str, page: SourcePage, layout: SiteLayout) -> ExtractedPage:
-    suffix = page.path.suffix.lower()
-    if suffix in HTML_SUFFIXES:
-        return extract(text)
-    if suffix not in MARKDOWN_SUFFIXES:
-        return read_plain_text(text)
-    front, body = split_front_matter(text)
-    includes = IncludeReader(layout.root, layout.snippets)
-    notes: list[str] = []
-    if layout.name == "sphinx":
-        html = to_html(myst_to_markdown(body, layout.references), dialect_of(layout.name), notes)
-    elif _is_mdx(suffix, front, layout):
-        html = to_html(mdx_to_markdown(body, page.path, includes), MDX, notes)
-    else:
-        expand = expand_includes if layout.name == "mdbook" else expand_snippets
-        html = to_html(expand(body, page.path, includes), dialect_of(layout.name, layout.extensions), notes)
-    extracted = extract(f"<main>{html}</main>")
-    title = scalar(front.get("title")) or extracted.title
-    return replace(extracted, title=title, notes=tuple(filter(None, (*notes, *extracted.notes, includes.note()))))
-
-
-def _is_mdx(suffix: str, front: dict[str, Any], layout: SiteLayout) -> bool:
-    """By the file name; in Docusaurus also by the settings of the site or the page."""
-    if layout.name == "docusaurus" and front.get("format") in ("md", "mdx"):
-        return bool(front["format"] == "mdx")
-    return suffix == ".mdx" or layout.mdx

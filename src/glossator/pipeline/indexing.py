@@ -75,6 +75,8 @@ def build_generation(engine: Engine, request: IngestRequest, progress: Progress)
     known = _by_root(indexed_sources(engine))
     sources, options = request.sources or tuple(known), request.options
     _check_options(sources, options)
+    if not request.dry_run:
+        _check_writable(engine.settings.book_dir)
     with ExitStack() as stack:
         reader = SourceReader(engine, stack, progress, request.dry_run)
         locations = {location.root: location for location in map(locate, sources)}
@@ -104,14 +106,24 @@ def build_generation(engine: Engine, request: IngestRequest, progress: Progress)
     )
 
 
+def _check_writable(folder: Path) -> None:
+    """Refuse a data directory that cannot be written before sources are read, which may take minutes."""
+    if folder.exists():
+        with suppress(IngestRunning), file_lock(folder / "ingest.lock", _running_in(folder)):
+            pass
+
+
+def _running_in(folder: Path) -> IngestRunning:
+    return IngestRunning(f"Another ingest is using {folder}.", "Wait until it has finished.")
+
+
 @contextmanager
 def ingest_lock(engine: Engine) -> Iterator[None]:
     """One ingest at a time for each index, and for each data directory, whose cache all indexes share."""
     folder = engine.settings.book_dir
     with ExitStack() as stack:
         if not isinstance(engine.generations, Generations):  # whose own lock this is
-            busy = IngestRunning(f"Another ingest is using {folder}.", "Wait until it has finished.")
-            stack.enter_context(file_lock(folder / "ingest.lock", busy))
+            stack.enter_context(file_lock(folder / "ingest.lock", _running_in(folder)))
         stack.enter_context(engine.generations.ingest_lock())
         yield
 

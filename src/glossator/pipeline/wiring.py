@@ -19,6 +19,7 @@ from glossator.core.files import protect_data_dir
 from glossator.core.inference.load import Load
 from glossator.core.inference.reading import SourceText
 from glossator.core.ports import Embedder, Generation, GenerationStore, Reader, SecondOpinion, WordCounts
+from glossator.core.resilience.breaker import COOLDOWN_SECONDS, CircuitBreaker
 from glossator.core.settings import IndexKind, Settings
 from glossator.core.types import Span
 from glossator.embed.colbert import ColbertEncoder
@@ -197,22 +198,29 @@ class UniformWordCounts:
         return 100
 
 
-def wire(settings: Settings, retry_policy: RetryPolicy = DEFAULT_RETRY_POLICY) -> Engine:
-    """Build an engine from settings; configuration errors and missing packages are reported here."""
+def wire(
+    settings: Settings,
+    retry_policy: RetryPolicy = DEFAULT_RETRY_POLICY,
+    cooldown_seconds: float = COOLDOWN_SECONDS,
+) -> Engine:
+    """Build an engine from settings; configuration errors and missing packages are reported here.
+
+    A language model or a remote embedding model that failed repeatedly is not called for `cooldown_seconds`.
+    """
     chain, judge = configured_models(settings), configured_judge(settings)
     require_database_driver(settings)
     generations = make_generations(settings)
     return Engine(
         settings,
-        make_embedder(settings, generations),
+        make_embedder(settings, generations, cooldown_seconds),
         generations,
         make_verifier(settings),
         make_reader(settings),
         lambda: make_records(settings),
-        lambda: make_drafter(settings, chain, retry_policy),
+        lambda: make_drafter(settings, chain, retry_policy, cooldown_seconds),
         tuple(provider.label for provider in chain),
         judge.label if judge else "",
-        lambda: make_judge(judge),
+        lambda: make_judge(judge, cooldown_seconds),
     )
 
 
@@ -232,13 +240,13 @@ def configured_judge(settings: Settings) -> Provider | None:
     return provider
 
 
-def make_judge(provider: Provider | None) -> SecondOpinion | None:
+def make_judge(provider: Provider | None, cooldown_seconds: float) -> SecondOpinion | None:
     """The second opinion; None without a provider."""
     if provider is None:
         return None
     from glossator.answer.llm.judge import LanguageModelJudge
 
-    return LanguageModelJudge(provider)
+    return LanguageModelJudge(provider, cooldown_seconds)
 
 
 def require_database_driver(settings: Settings) -> None:
@@ -248,7 +256,7 @@ def require_database_driver(settings: Settings) -> None:
 
 
 def make_drafter(
-    settings: Settings, chain: Sequence[Provider], retry_policy: RetryPolicy = DEFAULT_RETRY_POLICY
+    settings: Settings, chain: Sequence[Provider], retry_policy: RetryPolicy, cooldown_seconds: float
 ) -> AgentDrafter | None:
     """The configured language models as a chain; None if there are none."""
     if not chain:
@@ -257,7 +265,14 @@ def make_drafter(
     from glossator.answer.llm.chain import ChainedModel, ModelChain
     from glossator.answer.llm.client import make_model
 
-    models = [ChainedModel(provider.label, make_model(provider, settings.answer_seconds)) for provider in chain]
+    models = [
+        ChainedModel(
+            provider.label,
+            make_model(provider, settings.answer_seconds),
+            CircuitBreaker(cooldown_seconds=cooldown_seconds),
+        )
+        for provider in chain
+    ]
     return AgentDrafter(ModelChain(models, retry_policy), ", ".join(provider.label for provider in chain))
 
 
@@ -339,12 +354,15 @@ def index_kind(settings: Settings) -> IndexKind:
     return "qdrant" if settings.qdrant_url else "embedded"
 
 
-def make_embedder(settings: Settings, generations: GenerationStore | None = None) -> Embedder:
+def make_embedder(
+    settings: Settings, generations: GenerationStore | None = None, cooldown_seconds: float = COOLDOWN_SECONDS
+) -> Embedder:
     """The configured embedder; the dimension of a remote one is known if it made the current generation."""
     if settings.embedder == "local":
         return _built_in_embedder(settings.threads)
     if endpoint := find_endpoint(settings):
-        return RemoteEmbedder(endpoint, indexed=(generations or Generations(settings.book_dir)).fingerprint())
+        indexed = (generations or Generations(settings.book_dir)).fingerprint()
+        return RemoteEmbedder(endpoint, indexed=indexed, cooldown_seconds=cooldown_seconds)
     folder = Path(settings.embedder)
     if folder.is_dir():
         return LocalEmbedder(folder, settings.threads or None)

@@ -23,6 +23,7 @@ from glossator.core.errors import (
     IngestRunning,
     InvalidSessionId,
     LanguageModelUnavailable,
+    ParserUnavailable,
     QuestionError,
     ReaderUnavailable,
     ReceiptNotFound,
@@ -105,6 +106,7 @@ _PROBLEM_TYPES: dict[type[GlossatorError], _ProblemType] = {
     EmbeddingModelUnavailable: _ProblemType(
         503, "SERVICE_UNAVAILABLE", "The embedding model is unavailable. Try again later.", 5
     ),
+    ParserUnavailable: _ProblemType(503, "SERVICE_UNAVAILABLE", _TRY_LATER, 30),
     ReaderUnavailable: _ProblemType(503, "SERVICE_UNAVAILABLE", _TRY_LATER, 30),
     RecordsError: _ProblemType(503, "SERVICE_UNAVAILABLE", _TRY_LATER, 5),
     IngestRunning: _ProblemType(
@@ -137,7 +139,7 @@ def problem_from(error: Exception) -> Problem:
 
 _OTHER_PROBLEMS = (
     (404, "NOT_FOUND", "no such route or model"),
-    (404, "JOB_NOT_FOUND", "no such ingest job"),
+    (404, "JOB_NOT_FOUND", "no such ingest job on this host"),
     (405, "METHOD_NOT_ALLOWED", "the route does not support this method; the `Allow` header lists those it does"),
     (408, "REQUEST_TIMEOUT", "the request body did not arrive in time"),
     (409, "STREAM_LOST", "a stream cannot be resumed (sent as an event)"),

@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-import errno
 import os
 import shutil
-import socket
 import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext, suppress
+from functools import partial
 from threading import Thread
 from typing import TYPE_CHECKING
 
-from glossator.core.errors import AddressUnavailable
-from glossator.core.settings import Settings
+from glossator.core.inference.load import Load
+from glossator.core.settings import Settings, load_settings
 from glossator.core.validation import is_loopback
 from glossator.pipeline.wiring import Engine, wire
 from glossator.serve.auth.keys import KEYS_FILE, KeyStore
 from glossator.serve.auth.origins import cors_origins
+from glossator.serve.listening import bind_for_workers, check_address
 from glossator.serve.middleware.hosts import AllowedHosts
 from glossator.serve.middleware.limits import MAX_HEADER_BYTES
 from glossator.serve.middleware.rate_limit import failed_auth_limiter, request_limiter
@@ -43,7 +43,7 @@ def run_server(settings: Settings, workers: int, *, quiet: bool) -> None:
     """Serve until stopped; several workers share one index."""
     import uvicorn
 
-    _check_address(settings.host, settings.port)
+    check_address(settings.host, settings.port)
     # Invalid settings, keys or models are reported here once, not by every worker.
     _check_settings(settings)
     engine = wire(settings)
@@ -54,7 +54,7 @@ def run_server(settings: Settings, workers: int, *, quiet: bool) -> None:
     os.environ["GLOSSATOR_BOOK"] = settings.book
     with _shared_metrics(workers), _loading_models(engine) if workers == 1 else nullcontext():
         config = uvicorn.Config(
-            _single_process_app(settings, engine) if workers == 1 else "glossator.serve.app:create_app",
+            _single_process_app(settings, engine) if workers == 1 else partial(create_worker_app, workers),
             factory=workers > 1,
             host=settings.host,
             port=settings.port,
@@ -84,30 +84,6 @@ def _check_settings(settings: Settings) -> None:
     failed_auth_limiter(settings)
     if tracing_enabled():
         require_tracing()
-
-
-def _check_address(host: str, port: int) -> None:
-    """Report an address that cannot be listened on now, in one line; uvicorn would only find out after the start."""
-    try:
-        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
-    except OSError:
-        raise AddressUnavailable(f"The host {host!r} cannot be resolved.", "Choose another --host.") from None
-    for family, kind, protocol, _, address in found:
-        try:
-            with socket.socket(family, kind, protocol) as probe:
-                if os.name == "posix":  # as uvicorn does: a port of closed connections is free
-                    probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-                probe.bind(address)
-        except OSError as error:
-            if error.errno == errno.EADDRINUSE:
-                raise AddressUnavailable(
-                    f"Port {port} of {host} is in use.", "Stop the other program, or choose another --port."
-                ) from None
-            if len(found) == 1:  # one of several addresses of a name may be missing, such as ::1 of localhost
-                reason = error.strerror or type(error).__name__
-                raise AddressUnavailable(
-                    f"The server cannot listen on port {port} of {host} ({reason}).", "Choose another --host or --port."
-                ) from None
 
 
 @contextmanager
@@ -147,7 +123,7 @@ def _serve(config: uvicorn.Config) -> None:
             super().terminate_all()
 
     if config.workers > 1:
-        Workers(config, sockets=[config.bind_socket()]).run()
+        Workers(config, sockets=[bind_for_workers(config)]).run()
         return
     server = uvicorn.Server(config)
     with suppress(KeyboardInterrupt):
@@ -160,6 +136,16 @@ def _single_process_app(settings: Settings, engine: Engine) -> FastAPI:
     """The application without workers; imported here, while the models are loaded."""
     from glossator.serve.app import create_app
 
+    return create_app(settings, engine)
+
+
+def create_worker_app(workers: int) -> FastAPI:
+    """The application of one of several workers, with the settings of the environment."""
+    from glossator.serve.app import create_app
+
+    settings = load_settings()
+    engine = wire(settings)
+    engine.load = Load(workers=workers)
     return create_app(settings, engine)
 
 

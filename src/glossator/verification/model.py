@@ -32,7 +32,18 @@ READING_FEATURES = (
     *("window_support", "window_doubt", "converse_support", "converse_doubt"),
 )
 SHORT_INPUTS = ("by_words", "read_support", "read_doubt")
-_CONTRADICTING = ("polarity", "roles", "causes", "letters", "values", "number", "unit", "number_absent")
+_CONTRADICTING = (
+    "polarity",
+    "roles",
+    "causes",
+    "letters",
+    "values",
+    "unasserted",
+    "changed_relation",
+    "number",
+    "unit",
+    "number_absent",
+)
 _DOUBTFUL = ("spliced", "relation", "codes", *_HARD_DIFFERENCES)
 _LIMITS = ((0.4, _CONTRADICTING), (0.7, _DOUBTFUL))
 """The highest scores of claims with a difference, however close they are otherwise.
@@ -40,7 +51,7 @@ _LIMITS = ((0.4, _CONTRADICTING), (0.7, _DOUBTFUL))
 Below `SUPPORTED` if the claim contradicts its source; below `SHOWN` if it may be true, but no sentence says it.
 """
 
-_VETOES = ("causes", "letters", "values", "codes", "number", "unit", "number_absent")
+_VETOES = ("causes", "letters", "values", "unasserted", "changed_relation", "codes", "number", "unit", "number_absent")
 """Differences that limit the score to 0.4 even if the reader model finds a claim supported."""
 
 _VETOES_IF_CLOSE = (

@@ -8,14 +8,17 @@ from pathlib import Path
 import pytest
 
 from glossator.core.errors import SourceError
-from glossator.ingest.parsing.pool import ParserLimits, ParserPool
+from glossator.ingest.parsing.files import FileParser
+from glossator.ingest.parsing.process import ParserLimits
 from glossator.ingest.parsing.values import ParseContext
 
-LIMITS = ParserLimits(cpu_seconds=1, memory_bytes=1_000_000_000, result_bytes=100_000)
+pytestmark = pytest.mark.slow
+
+LIMITS = ParserLimits(cpu_seconds=1, elapsed_per_cpu_second=60, memory_bytes=1_000_000_000, result_bytes=100_000)
 FAILURES = {
     "crash": "it crashed the parser: it is damaged, or needs more than 1.0 GB. Repair or split the file.",
     "exit": "it crashed the parser: it is damaged, or needs more than 1.0 GB. Repair or split the file.",
-    "busy": "reading it took more than 1 seconds. Split the file.",
+    "busy": "reading it took more than 1 seconds. Split or simplify the file.",
     "memory": "reading it needs too much memory. Split the file.",
     "much": "it has more than 0 MB of text. Split the file.",
     "bug": "the file cannot be parsed (ZeroDivisionError). Check that it is not damaged.",
@@ -25,28 +28,43 @@ FAILURES = {
 
 
 @pytest.fixture
-def pool(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ParserPool:
+def parser(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FileParser:
     monkeypatch.setenv("OPENAI_API_KEY", "secret")
-    return ParserPool(ParseContext(str(tmp_path), "plain", 1000), LIMITS, "hostile_parsers:parse")
+    return FileParser(ParseContext(str(tmp_path), "plain", 1000), LIMITS, "hostile_parsers:parse")
 
 
-def test_each_failure_costs_one_file_and_says_why(pool: ParserPool, tmp_path: Path) -> None:
+def test_each_failure_costs_one_file_and_says_why(parser: FileParser, tmp_path: Path) -> None:
     files = [tmp_path / name for kind in FAILURES for name in (f"{kind}.x", f"{kind}-after.x")]
-    with pool:
-        pool.start(files)
+    with parser:
+        parser.start(files)
         for kind, reason in FAILURES.items():
             with pytest.raises(SourceError) as failure:
-                pool.result(tmp_path / f"{kind}.x")
+                parser.result(tmp_path / f"{kind}.x")
             assert str(failure.value) == reason
-            assert pool.result(tmp_path / f"{kind}-after.x").title == f"{kind}-after"
+            assert parser.result(tmp_path / f"{kind}-after.x").title == f"{kind}-after"
 
 
 def test_a_parser_that_waits_is_ended(tmp_path: Path) -> None:
-    limits = ParserLimits(elapsed_seconds=2)
-    pool = ParserPool(ParseContext(str(tmp_path), "plain", 1000), limits, "hostile_parsers:parse")
-    with pool, pytest.raises(SourceError) as failure:
-        pool.result(tmp_path / "sleep.x")
-    assert str(failure.value) == "reading it took more than 2 seconds. Split the file."
+    limits = ParserLimits(cpu_seconds=1, elapsed_per_cpu_second=2)
+    parser = FileParser(ParseContext(str(tmp_path), "plain", 1000), limits, "hostile_parsers:parse")
+    with parser, pytest.raises(SourceError) as failure:
+        parser.result(tmp_path / "sleep.x")
+    assert str(failure.value) == "reading it took more than 2 seconds. Split or simplify the file."
+
+
+def test_time_limit_grows_with_the_size_of_a_text() -> None:
+    limits = ParserLimits()
+    assert [limits.cpu_seconds_for(size) for size in (0, 100, 2_000_000, 9_000_000)] == [10, 10, 30, 60]
+    assert limits.cpu_seconds_for(None) == 60
+
+
+def test_a_text_file_that_takes_too_long_for_its_size_is_skipped(tmp_path: Path) -> None:
+    (tmp_path / "busy.rst").write_text("short", "utf-8")
+    limits = ParserLimits(text_seconds=1, elapsed_per_cpu_second=60)
+    context = ParseContext(str(tmp_path), "plain", 1000)
+    with FileParser(context, limits, "hostile_parsers:parse") as parser, pytest.raises(SourceError) as failure:
+        parser.result(tmp_path / "busy.rst")
+    assert str(failure.value) == "reading it took more than 1 seconds. Split or simplify the file."
 
 
 def test_a_pdf_whose_objects_draw_each_other_costs_that_file_only(tmp_path: Path) -> None:
@@ -62,23 +80,23 @@ def test_a_pdf_whose_objects_draw_each_other_costs_that_file_only(tmp_path: Path
     body = "".join(f"{number} 0 obj\n{text}\nendobj\n" for number, text in enumerate(objects, 1))
     (tmp_path / "bomb.pdf").write_text(f"%PDF-1.7\n{body}trailer << /Size 17 /Root 1 0 R >>\n%%EOF", "ascii")
     with (
-        ParserPool(ParseContext(str(tmp_path), "plain", 100_000), LIMITS) as pool,
+        FileParser(ParseContext(str(tmp_path), "plain", 100_000), LIMITS) as parser,
         pytest.raises(SourceError) as failure,
     ):
-        pool.result(tmp_path / "bomb.pdf")
+        parser.result(tmp_path / "bomb.pdf")
     assert "reading it" in str(failure.value)
 
 
-def test_a_parser_sees_no_secret_and_prints_nothing_into_its_result(pool: ParserPool, tmp_path: Path) -> None:
-    with pool:
-        variables = pool.result(tmp_path / "environment.x").title.split()
+def test_a_parser_sees_no_secret_and_prints_nothing_into_its_result(parser: FileParser, tmp_path: Path) -> None:
+    with parser:
+        variables = parser.result(tmp_path / "environment.x").title.split()
     assert "PATH" in variables
     assert "OPENAI_API_KEY" not in variables
 
 
-def test_closing_ends_the_child_processes(pool: ParserPool, tmp_path: Path) -> None:
-    with pool:
-        process = int(pool.result(tmp_path / "process.x").title)
+def test_closing_ends_the_child_processes(parser: FileParser, tmp_path: Path) -> None:
+    with parser:
+        process = int(parser.result(tmp_path / "process.x").title)
         os.kill(process, 0)
     with pytest.raises(ProcessLookupError):
         os.kill(process, 0)

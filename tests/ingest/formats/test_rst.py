@@ -9,6 +9,7 @@ import pytest
 from glossator.core.types import BlockKind
 from glossator.ingest.formats.html import ExtractedPage
 from glossator.ingest.formats.rst.read import read_rst
+from glossator.ingest.parsing.files import FileParser
 from glossator.ingest.parsing.values import ParseContext
 from glossator.ingest.read import read_source
 
@@ -20,6 +21,12 @@ def read(folder: Path, text: str, layout: str = "sphinx", **attributes: str) -> 
     page.write_text(text, "utf-8")
     references = {"doc:guide/start": ("Getting started", "guide/start.rst"), "ref:moon phase": ("Phases", "a.rst#moon")}
     return read_rst(page, ParseContext(str(folder), layout, LIMIT, references, attributes))
+
+
+def test_page_with_hundreds_of_markup_errors_is_read_without_inline_markup(tmp_path: Path) -> None:
+    errors = "An *open mark.\n\n"
+    assert read(tmp_path, errors * 10 + "The *tide* rises.").text.endswith("The tide rises.")
+    assert read(tmp_path, errors * 600 + "The *tide* rises.").text.endswith("The *tide* rises.")
 
 
 SYNTAX = {
@@ -156,7 +163,8 @@ def test_a_page_defines_roles_for_itself_only(tmp_path: Path) -> None:
     assert "<strong>" not in read(tmp_path, ":mine:`One`").markup
 
 
-def test_a_deeply_nested_page_costs_that_page_only(tmp_path: Path) -> None:
+def test_a_deeply_nested_page_costs_that_page_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("glossator.ingest.read.FileParser", FileParser)
     (tmp_path / "deep.rst").write_text("".join("  " * n + "* a\n\n" for n in range(600)), "utf-8")
     (tmp_path / "good.rst").write_text("Good\n====\n\nWords.", "utf-8")
     contents = read_source(str(tmp_path), "", LIMIT)

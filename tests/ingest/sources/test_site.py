@@ -24,6 +24,8 @@ from glossator.ingest.site.read import SiteRequest, read_site
 from glossator.ingest.site.scope import SiteScope
 from site_server import Reply, Site, running_site
 
+pytestmark = pytest.mark.slow
+
 QUICK = Backoff(first_seconds=0.01, max_seconds=0.05, attempts=2)
 
 

@@ -26,7 +26,7 @@ def started_hosts(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     monkeypatch.setattr(uvicorn.Server, "run", note)
     monkeypatch.setattr(uvicorn.Server, "startup", never)
     monkeypatch.setattr(uvicorn.Config, "bind_socket", never)
-    monkeypatch.setattr("glossator.serve.run._check_address", lambda *_: None)  # most are not of this machine
+    monkeypatch.setattr("glossator.serve.run.check_address", lambda *_: None)  # most are not of this machine
     for name in ("DATA_DIR", "HOST"):  # which starting a server sets for its workers
         monkeypatch.setenv(f"GLOSSATOR_{name}", "127.0.0.1")
     return hosts

@@ -17,7 +17,7 @@ from api_requests import QUESTIONS
 from doors import (
     FACT,
     JSON_CONTENT_TYPES,
-    LARGEST_BODY,
+    MAX_BODY,
     NOT_BOOLEANS,
     NOT_INTEGERS,
     NOT_TEXT,
@@ -146,7 +146,7 @@ async def test_other_content_type_is_415(client: httpx.AsyncClient, path: str, c
 
 @each_path
 async def test_body_of_one_megabyte_is_accepted(client: httpx.AsyncClient, path: str) -> None:
-    assert (await post(client, path, json.dumps(BODIES[path]).encode().ljust(LARGEST_BODY))).status_code == 200
+    assert (await post(client, path, json.dumps(BODIES[path]).encode().ljust(MAX_BODY))).status_code == 200
 
 
 @each_path

@@ -144,6 +144,16 @@ async def test_an_unknown_job_does_not_exist(client: httpx.AsyncClient, job_id: 
         assert (await client.get(path)).status_code in (400, 404)
 
 
+async def test_another_host_says_that_it_does_not_know_the_job(client: httpx.AsyncClient, tides_data: Path) -> None:
+    job = await start(client)
+    async with serving(tides_data) as other_host:
+        response = await other_host.get(f"/admin/ingest/{job['id']}")
+    assert (response.status_code, response.json()["error"]) == (404, "JOB_NOT_FOUND")
+    assert "on this host" in response.text
+    assert "the host that started it" in response.text
+    await ended(client, job["id"])
+
+
 async def test_a_job_that_fails_says_why_and_the_index_stays(
     client: httpx.AsyncClient, data: Path, small_book: Path
 ) -> None:

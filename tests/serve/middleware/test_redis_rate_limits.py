@@ -10,7 +10,6 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-import httpx
 import pytest
 import redis as redis_client
 
@@ -25,7 +24,7 @@ from doors import serving
 from glossator.core.errors import SettingsError
 from glossator.core.settings import load_settings
 from glossator.serve.app import create_app
-from logged_server import logged_server, stopped
+from logged_server import LoggedServer, client_of, logged_server
 from redis_server import PASSWORD, REDIS, RedisServer, running_redis
 
 pytestmark = [
@@ -52,19 +51,18 @@ async def test_servers_share_limits_through_redis(empty_data: Path, redis: Redis
         assert await count_allowed(second) <= 1
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="needs /proc to see that a process is suspended")
+@pytest.mark.skipif(sys.platform != "linux", reason="needs /proc to see which worker has a connection")
 def test_two_worker_processes_share_a_limit_through_redis(empty_data: Path, redis: RedisServer) -> None:
     env = {"GLOSSATOR_RATE_PER_MINUTE": "1", "GLOSSATOR_REDIS_URL": redis.url}
 
-    def statuses(address: str, count: int) -> list[int]:
-        return [httpx.get(f"{address}{CHEAP_PATH}", timeout=TIMEOUT_SECONDS).status_code for _ in range(count)]
+    def statuses(running: LoggedServer, worker: int, count: int) -> list[int]:
+        with client_of(running, worker) as client:
+            return [client.get(CHEAP_PATH).status_code for _ in range(count)]
 
-    with logged_server(empty_data, workers=2, **env) as running, stopped(running.process.pid):
+    with logged_server(empty_data, workers=2, **env) as running:
         first, second = running.workers
-        with stopped(second):
-            used = statuses(running.address, 4)  # of a burst of five
-        with stopped(first):
-            left = statuses(running.address, 4)
+        used = statuses(running, first, 4)  # of a burst of five
+        left = statuses(running, second, 4)
     assert used == [200] * 4
     assert left.count(200) <= 2  # the fifth, and one more if a minute has passed
     assert left[-1] == 429

@@ -1,7 +1,6 @@
 """Two real worker processes: whichever gets a request, readers see one server.
 
-A request reaches a chosen worker because the other one is suspended when it is sent. A worker that is suspended for
-long counts as dead, and the other makes its answer again: what is counted is what is stored.
+A request reaches a chosen worker because connections that another one accepts are closed before anything is sent.
 """
 
 from __future__ import annotations
@@ -11,7 +10,6 @@ import sys
 import time
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -22,13 +20,13 @@ import glossator
 from doors import BASE, QUESTION, Body
 from glossator.pipeline.conversations import EVICTION_INTERVAL, STORING_SECONDS
 from llm_server import LlmServer
-from logged_server import LoggedServer, logged_server, stopped, wait_until
+from logged_server import LoggedServer, client_of, logged_server, wait_until
 from operations import parse_metrics, total
 from streams import ALL, SENTENCES, new_id, script_for_all
 
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.skipif(sys.platform != "linux", reason="needs /proc to see that a process is suspended"),
+    pytest.mark.skipif(sys.platform != "linux", reason="needs /proc to see which worker has a connection"),
 ]
 
 
@@ -39,15 +37,11 @@ class TwoWorkers:
         self._running = running
         self.first, self.second = running.workers[:2]
 
-    @contextmanager
-    def only(self, worker: int) -> Iterator[httpx.Client]:
-        """A client of one worker; the supervisor, which would replace the suspended one, is suspended too."""
-        other = self.second if worker == self.first else self.first
-        with stopped(self._running.process.pid), stopped(other), self.client() as client:
-            yield client
-
-    def client(self) -> httpx.Client:
-        return httpx.Client(base_url=self._running.address, timeout=120)
+    def client(self, worker: int | None = None) -> httpx.Client:
+        """A client of one worker, or of whichever accepts its connections."""
+        if worker is None:
+            return httpx.Client(base_url=self._running.address, timeout=120)
+        return client_of(self._running, worker)
 
     def wait_for_running(self, client: httpx.Client, count: int) -> None:
         """Wait until both workers together answer so many requests, the one that asks included."""
@@ -73,8 +67,8 @@ def ask(client: httpx.Client, session: str, question: str = QUESTION, **headers:
     return dict(response.json())
 
 
-def ask_any(workers: TwoWorkers, session: str, question: str, **headers: str) -> Body:
-    with workers.client() as client:
+def ask_one(workers: TwoWorkers, worker: int | None, session: str, question: str, **headers: str) -> Body:
+    with workers.client(worker) as client:
         return ask(client, session, question, **headers)
 
 
@@ -94,9 +88,9 @@ def events(response: httpx.Response) -> Iterator[tuple[str, str, Any]]:
             fields = {}
 
 
-def read_rest(workers: TwoWorkers, body: Body, last: str) -> list[tuple[str, str, Any]]:
+def read_rest(workers: TwoWorkers, worker: int, body: Body, last: str) -> list[tuple[str, str, Any]]:
     with (
-        workers.client() as client,
+        workers.client(worker) as client,
         client.stream("POST", "/chat/stream", json=body, headers={"Last-Event-ID": last}) as response,
     ):
         return list(events(response))
@@ -111,13 +105,12 @@ def test_a_stream_begun_on_one_worker_is_resumed_on_the_other_while_it_runs(
 ) -> None:
     pacer, session = script_for_all(model, 1), new_id()
     body = {"query": f"{QUESTION} While it runs.", "session_id": session}
-    with workers.client() as begun:
-        with workers.only(workers.first):
-            request = begun.build_request("POST", "/chat/stream", json=body)
-            incoming = events(begun.send(request, stream=True))
-            received = [next(incoming)]
-        with workers.only(workers.second) as client:
-            rest = pool.submit(read_rest, workers, body, received[0][0])
+    with workers.client(workers.first) as begun:
+        request = begun.build_request("POST", "/chat/stream", json=body)
+        incoming = events(begun.send(request, stream=True))
+        received = [next(incoming)]
+        with workers.client(workers.second) as client:
+            rest = pool.submit(read_rest, workers, workers.second, body, received[0][0])
             workers.wait_for_running(client, 3)
         pacer.allowed = ALL
         received += incoming
@@ -132,12 +125,11 @@ def test_a_finished_stream_is_resumed_on_the_other_worker(workers: TwoWorkers, m
     session = new_id()
     body = {"query": f"{QUESTION} When it is done.", "session_id": session}
     with (
-        workers.only(workers.first) as client,
+        workers.client(workers.first) as client,
         client.stream("POST", "/chat/stream", json=body) as response,
     ):
         received = list(events(response))
-    with workers.only(workers.second):
-        rest = read_rest(workers, body, received[0][0])
+    rest = read_rest(workers, workers.second, body, received[0][0])
     assert text_of(rest) == text_of(received[1:])
     assert [name for _, name, _ in rest[-2:]] == ["sources", "done"]
     assert len(model.requests) == 1
@@ -149,8 +141,8 @@ def test_an_idempotency_key_used_on_both_workers_at_once_is_answered_once(
     pacer, session, key = script_for_all(model, 0), new_id(), {"Idempotency-Key": new_id()}
     asked: list[Future[Body]] = []
     for worker, running in ((workers.second, 2), (workers.first, 3)):
-        with workers.only(worker) as client:
-            asked.append(pool.submit(ask_any, workers, session, f"{QUESTION} At once.", **key))
+        with workers.client(worker) as client:
+            asked.append(pool.submit(ask_one, workers, worker, session, f"{QUESTION} At once.", **key))
             workers.wait_for_running(client, running)
     pacer.allowed = ALL
     first, second = (each.result(120) for each in asked)
@@ -164,7 +156,7 @@ def test_turns_of_one_conversation_on_both_workers_are_stored_one_after_the_othe
 ) -> None:
     script_for_all(model)
     session = new_id()
-    asked = [pool.submit(ask_any, workers, session, f"{QUESTION} Number {number}.") for number in range(8)]
+    asked = [pool.submit(ask_one, workers, None, session, f"{QUESTION} Number {number}.") for number in range(8)]
     answers = sorted(each.result(120)["answer"] for each in asked)
     with workers.client() as client:
         assert sorted(history(client, session)) == answers
@@ -175,13 +167,13 @@ def test_a_deleted_conversation_leaves_the_cache_of_the_other_worker(workers: Tw
     for attempt in range(3):  # on a busy machine, the other worker may be late
         session, question = new_id(), f"{QUESTION} Forget this, number {attempt}."
         for worker in (workers.first, workers.second):
-            with workers.only(worker) as client:
+            with workers.client(worker) as client:
                 ask(client, session, question)
         asked = len(model.requests)
-        with workers.only(workers.first) as client:
+        with workers.client(workers.first) as client:
             assert client.delete(f"/agent/session/{session}").status_code == 204
         time.sleep(1.2 * EVICTION_INTERVAL + STORING_SECONDS + 1)
-        with workers.only(workers.second) as client:
+        with workers.client(workers.second) as client:
             ask(client, new_id(), question)
         if len(model.requests) == asked + 1:
             return
@@ -195,6 +187,6 @@ def test_both_workers_switch_to_a_new_generation(workers: TwoWorkers, data: Path
     with glossator.open(data) as book:
         number = book.ingest(page.parent, base_url=f"{BASE}/more").generation
     for worker in (workers.first, workers.second):
-        with workers.only(worker) as client:
+        with workers.client(worker) as client:
             found = client.get("/search", params={"q": "Who maintains the treadmill?"}).json()
             assert (found["generation"], found["results"][0]["title"]) == (number, "Quokkas")

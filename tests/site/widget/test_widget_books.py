@@ -10,7 +10,20 @@ import pytest
 from playwright.sync_api import expect
 
 import glossator
-from browser import OpenPage, Site, ask, bound_socket, launcher, marks, messages, open_chat, panel, serving
+from answer_streams import answer_stream, cited_source
+from browser import (
+    OpenPage,
+    Site,
+    ask,
+    bound_socket,
+    launcher,
+    marks,
+    messages,
+    open_chat,
+    panel,
+    script_answers,
+    serving,
+)
 from commands import quick_folder
 
 pytestmark = pytest.mark.slow
@@ -58,6 +71,19 @@ def test_citation_of_an_unpublished_book_opens_the_server_from_another_site(
     assert href is not None
     assert href.startswith(f"{unpublished}/book/search#search")
     assert page.request.get(href).ok
+
+
+def test_citation_opens_the_server_where_a_proxy_shows_it(open_page: OpenPage, unpublished: str) -> None:
+    inner = "http://inner.example:9"
+    source, near = cited_source(f"{inner}/book/search#search", "yes"), {"title": "Search", "section": "Search"}
+    stream = answer_stream(
+        "Yes. [1]", source, server_url=inner, suggestions=[near | {"url": f"{inner}/book/search#near"}]
+    )
+    page = open_chat(open_page(base_url=unpublished))
+    script_answers(page, stream)
+    ask(page, QUESTION)
+    assert (marks(page).first.get_attribute("href") or "").startswith(f"{unpublished}/book/search#search")
+    expect(panel(page).locator("a.place").last).to_have_attribute("href", f"{unpublished}/book/search#near")
 
 
 @pytest.mark.parametrize("value", ["", "true"])

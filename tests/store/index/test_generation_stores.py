@@ -27,6 +27,8 @@ from index_stores import (
     query,
 )
 
+pytestmark = pytest.mark.slow
+
 
 class CrashError(Exception):
     """An ingest that ends here."""

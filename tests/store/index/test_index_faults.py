@@ -25,6 +25,8 @@ from index_stores import DIMENSION, FINGERPRINT, ingest, qdrant_store, query
 from postgres import Postgres, running_postgres
 from qdrant_stand_in import DroppedConnection, StandIn, running_stand_in
 
+pytestmark = pytest.mark.slow
+
 QUICK, QUICK_DATABASE = ServerTimes(read_seconds=1.5), ServerTimes(read_seconds=3.0)
 """Times that a test can wait for."""
 

@@ -26,6 +26,7 @@ def test_read_only_file_is_not_waited_for(tmp_path: Path, monkeypatch: pytest.Mo
     assert waits == []
 
 
+@pytest.mark.slow
 def test_busy_file_is_waited_for(tmp_path: Path) -> None:
     path = tmp_path / "records.sqlite"
     with closing(sqlite3.connect(path, isolation_level=None)) as writer, closing(sqlite3.connect(path)) as connection:

@@ -15,6 +15,7 @@ from pathlib import Path
 from threading import Thread
 from typing import Any
 
+import httpcore
 import httpx
 
 from commands import COMMAND
@@ -23,6 +24,8 @@ from doors import (
     is_uuid4,
 )
 
+LISTENING, _ESTABLISHED = "0A", "01"
+"""States of sockets in /proc/net/tcp."""
 SECRET_WORD = "hushhush"  # noqa: S105 - a word that must not appear in logs
 
 
@@ -88,9 +91,72 @@ def logged_server(folder: Path, *options: str, workers: int = 1, **env: str) -> 
         running.kill()
 
 
-def connect(running: LoggedServer) -> socket.socket:
+def connect(running: LoggedServer, worker: int | None = None) -> socket.socket:
+    """A connection; if a worker is named, one that it has accepted: connections of others are closed again."""
     host, _, port = running.address.removeprefix("http://").partition(":")
-    return socket.create_connection((host, int(port)), timeout=120)
+    opened = socket.create_connection((host, int(port)), timeout=120)
+    while worker is not None and accepting_worker(running, opened.getsockname()[1]) != worker:
+        opened.close()
+        opened = socket.create_connection((host, int(port)), timeout=120)
+    return opened
+
+
+class _WorkerBackend(httpcore.SyncBackend):
+    """Opens connections that one worker accepts."""
+
+    def __init__(self, running: LoggedServer, worker: int) -> None:
+        self._running, self._worker = running, worker
+
+    def connect_tcp(self, *given: Any, **options: Any) -> httpcore.NetworkStream:
+        while True:
+            stream = super().connect_tcp(*given, **options)
+            if accepting_worker(self._running, stream.get_extra_info("client_addr")[1]) == self._worker:
+                return stream
+            stream.close()
+
+
+def client_of(running: LoggedServer, worker: int) -> httpx.Client:
+    """A client whose requests all reach one worker."""
+    transport = httpx.HTTPTransport()
+    transport._pool = httpcore.ConnectionPool(network_backend=_WorkerBackend(running, worker))
+    return httpx.Client(base_url=running.address, timeout=120, transport=transport)
+
+
+def accepting_worker(running: LoggedServer, client_port: int) -> int:
+    """The worker that has accepted a connection; waits until one has."""
+    found: list[int] = []
+
+    def is_accepted() -> bool:
+        sockets = worker_sockets(running, _ESTABLISHED, client_port)
+        found.extend(worker for worker, names in zip(running.workers, sockets, strict=True) if names)
+        return bool(found)
+
+    wait_until(is_accepted)
+    return found[0]
+
+
+def worker_sockets(running: LoggedServer, state: str = LISTENING, client_port: int = 0) -> list[set[str]]:
+    """Which of the server's sockets each worker has."""
+    names = server_sockets(running, state, client_port)
+    return [names & _open_files(pid) for pid in running.workers]
+
+
+def server_sockets(running: LoggedServer, state: str = LISTENING, client_port: int = 0) -> set[str]:
+    """The sockets at the port of the server: those that listen, or the connection of a client."""
+    ports = [f"{int(running.address.rpartition(':')[2]):04X}", f"{client_port:04X}"]
+    rows = [line.split() for line in Path("/proc/net/tcp").read_text().splitlines()[1:]]
+    return {
+        f"socket:[{row[9]}]" for row in rows if row[3] == state and [row[n].partition(":")[2] for n in (1, 2)] == ports
+    }
+
+
+def _open_files(pid: int) -> set[str]:
+    found = set()
+    with suppress(OSError):  # the process, or one of its files, may be gone
+        for file in Path(f"/proc/{pid}/fd").iterdir():
+            with suppress(OSError):
+                found.add(str(file.readlink()))
+    return found
 
 
 def wait_until(condition: Callable[[], bool], seconds: float = 120.0) -> None:

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from itertools import pairwise
 from pathlib import Path
+from unittest.mock import patch
 
 from glossator.core.errors import KeyFileUnreadable, SourceError
 from glossator.core.text.formulas import typeset_all
@@ -17,7 +18,7 @@ from glossator.core.text.marks import as_source_marks, escape_marks, split_marks
 from glossator.core.text.markup import sanitize
 from glossator.core.text.sentences import split_sentences
 from glossator.ingest.parsing import worker
-from glossator.ingest.parsing.parsers import parse_file
+from glossator.ingest.parsing.parsers import file_response
 from glossator.ingest.parsing.values import ParseContext, file_from_values
 from glossator.ingest.read import read_source
 from glossator.serve.auth.key_file import read_key_file
@@ -25,6 +26,7 @@ from glossator.serve.auth.tokens import sign_token, token_caller, token_claims
 from glossator.serve.doors.streams import StreamPosition, event
 from glossator.verification.claims.citations import extract_citations
 from glossator.verification.claims.split import split_draft
+from in_process import InProcessParser
 
 MAX_BYTES = 1_000_000
 FOLDER = Path(tempfile.gettempdir()) / f"glossator-fuzz-{os.getpid()}"
@@ -49,10 +51,10 @@ def file_of(data: bytes, suffix: str) -> Path:
 
 
 def page(suffix: str) -> Callable[[bytes], None]:
-    """A page that is read in this process: an error with a reason, or a document with its blocks inside its text."""
+    """A page of a source: an error with a reason, or a document with its blocks inside its text."""
 
     def target(data: bytes) -> None:
-        with suppress(SourceError):
+        with suppress(SourceError), patch("glossator.ingest.read.FileParser", InProcessParser):
             for document in read_source(str(file_of(data, suffix)), "", MAX_BYTES).documents:
                 assert all(0 <= each.start <= each.end <= len(document.text) for each in document.blocks)
                 assert is_harmless(document.html), document.html
@@ -65,9 +67,9 @@ def parsed(suffix: str) -> Callable[[bytes], None]:
     context = ParseContext(str(FOLDER), "plain", MAX_BYTES)
 
     def target(data: bytes) -> None:
-        response = json.loads(worker._response(parse_file, {"path": str(file_of(data, suffix))}, context))
-        if "file" in response:
-            file_from_values(response["file"])
+        response = json.loads(worker.response(file_response, str(file_of(data, suffix)), context))
+        if "value" in response:
+            file_from_values(response["value"])
         else:
             assert response["error"][0]
 

@@ -34,6 +34,7 @@ def answer_stream(text: str, *sources: Body, **about: Any) -> str:
         "mode": "full",
         "request_id": SESSION,
         "session_id": SESSION,
+        "server_url": "",
         "receipt_id": "01receipt",
         "stored": True,
         "degraded": False,

@@ -19,9 +19,10 @@ from httpx_sse import aconnect_sse
 
 from data_dirs import book_data
 from glossator.core.settings import load_settings
+from glossator.pipeline.wiring import wire
 from glossator.serve.app import ServerOptions, create_app
 from glossator.serve.doors.streams import StreamLimits, Streams
-from llm_server import LlmServer, running_llm_server
+from llm_server import LONG_COOLDOWN, LlmServer, running_llm_server
 
 Body = dict[str, Any]
 
@@ -118,7 +119,7 @@ OTHER_CONTENT_TYPES = [
     "application/jsonp",
 ]
 JSON_CONTENT_TYPES = ["application/json", "application/json; charset=utf-8", "Application/JSON"]
-LARGEST_BODY, TOO_LARGE_BODY = 1_000_000, 1_048_577
+MAX_BODY, TOO_LARGE_BODY = 1_000_000, 1_048_577
 """Sizes in bytes below and above 1 MB, whether it is counted as 1,000,000 or 1,048,576."""
 _DEEP = 10_000
 PATIENT_STREAMS = StreamLimits(first_event_seconds=600)
@@ -130,7 +131,9 @@ async def serving(
     data: Path, options: ServerOptions | None = None, **settings: Any
 ) -> AsyncIterator[httpx.AsyncClient]:
     """A client of a server in this process, from start to shutdown."""
-    app = create_app(load_settings(data_dir=data, **settings), streams=Streams(PATIENT_STREAMS), options=options)
+    loaded = load_settings(data_dir=data, **settings)
+    engine = wire(loaded, cooldown_seconds=LONG_COOLDOWN)
+    app = create_app(loaded, engine, streams=Streams(PATIENT_STREAMS), options=options)
     transport = httpx.ASGITransport(app, raise_app_exceptions=False)
     async with (
         app.router.lifespan_context(app),

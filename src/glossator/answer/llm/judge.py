@@ -14,7 +14,7 @@ import httpx2
 from glossator.answer.llm.client import make_client
 from glossator.answer.llm.providers import Provider
 from glossator.core.answers import ClaimInDoubt, Status
-from glossator.core.resilience.breaker import CircuitBreaker
+from glossator.core.resilience.breaker import COOLDOWN_SECONDS, CircuitBreaker
 from glossator.core.text.characters import strip_tags
 
 SECONDS = 8.0
@@ -30,8 +30,8 @@ _log = logging.getLogger(__name__)
 class LanguageModelJudge:
     """Asks one provider; call it in a thread, as it waits for the reply."""
 
-    def __init__(self, provider: Provider) -> None:
-        self._provider, self._breaker = provider, CircuitBreaker()
+    def __init__(self, provider: Provider, cooldown_seconds: float = COOLDOWN_SECONDS) -> None:
+        self._provider, self._breaker = provider, CircuitBreaker(cooldown_seconds=cooldown_seconds)
         self._prompt = resources.files("glossator.answer.llm").joinpath("prompts", "judge.md").read_text("utf-8")
 
     @property

@@ -12,10 +12,10 @@ QUESTIONS_PER_CORE = 4
 
 
 class Load:
-    """Counts the concurrent questions of all books."""
+    """Counts the concurrent questions of all books in this process, one of several `workers` that share the cores."""
 
-    def __init__(self, limit: int | None = None) -> None:
-        self._limit = QUESTIONS_PER_CORE * available_cores() if limit is None else limit
+    def __init__(self, limit: int | None = None, *, workers: int = 1) -> None:
+        self._limit = max(1, QUESTIONS_PER_CORE * available_cores() // workers) if limit is None else limit
         self._count, self._lock = 0, Lock()
 
     @property

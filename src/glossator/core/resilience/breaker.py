@@ -23,10 +23,12 @@ class CircuitBreaker:
     """Counts the consecutive failures of one provider; threads may share it."""
 
     def __init__(
-        self, max_failures: int = 5, cooldown_seconds: float | None = None, clock: Callable[[], float] = time.monotonic
+        self,
+        max_failures: int = 5,
+        cooldown_seconds: float = COOLDOWN_SECONDS,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._max_failures, self._clock = max_failures, clock
-        self._cooldown_seconds = COOLDOWN_SECONDS if cooldown_seconds is None else cooldown_seconds
+        self._max_failures, self._cooldown_seconds, self._clock = max_failures, cooldown_seconds, clock
         self._failures = 0
         self._opened_at = 0.0
         self._probing = False

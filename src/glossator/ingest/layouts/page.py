@@ -21,9 +21,16 @@ TEXT_SUFFIXES = frozenset({".txt", ".text"})
 RST_SUFFIXES = frozenset({".rst"})
 ASCIIDOC_SUFFIXES = frozenset({".adoc", ".asciidoc"})
 NOTEBOOK_SUFFIXES = frozenset({".ipynb"})
-PARSED_SUFFIXES = RST_SUFFIXES | ASCIIDOC_SUFFIXES | NOTEBOOK_SUFFIXES | {".epub", ".pdf"}
-"""Formats that are parsed in a child process, as a file may crash the parser or keep it busy."""
-READABLE_SUFFIXES = MARKDOWN_SUFFIXES | HTML_SUFFIXES | TEXT_SUFFIXES | PARSED_SUFFIXES
+BOOK_SUFFIXES = frozenset({".epub", ".pdf"})
+READABLE_SUFFIXES = (
+    MARKDOWN_SUFFIXES
+    | HTML_SUFFIXES
+    | TEXT_SUFFIXES
+    | RST_SUFFIXES
+    | ASCIIDOC_SUFFIXES
+    | NOTEBOOK_SUFFIXES
+    | BOOK_SUFFIXES
+)
 EXCLUDED_FOLDERS = frozenset({"node_modules", "__pycache__", "venv", "target", "_static", "_sources", "_images"})
 LINK_NOT_FOLLOWED = "the link is broken, or points outside the folder."
 
@@ -205,11 +212,6 @@ def _skipped_link(path: Path, reason: str) -> SkippedFile:
 def relative_id(path: Path, root: Path) -> str:
     """A document's id: its path relative to the root, with forward slashes."""
     return path.relative_to(root).as_posix()
-
-
-def is_parsed(page: SourcePage) -> bool:
-    """Whether a page is parsed in a child process."""
-    return page.path.suffix.lower() in PARSED_SUFFIXES
 
 
 def pages_of_file(page: SourcePage, file: ParsedFile, *, is_alone: bool) -> list[SourcePage]:

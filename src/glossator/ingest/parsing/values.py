@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -16,7 +16,8 @@ class ParseContext:
     """What the pages of a source have in common: the folder below which they may include files, and their layout.
 
     `references` has the title and the target of every page and label that a page may name, and `attributes` the
-    values that the site's configuration defines.
+    values that the site's configuration defines. `extensions` are the Markdown extensions of the site, `mdx` tells
+    whether its files named .md are MDX, and `snippets` is another folder whose files they may include.
     """
 
     root: str
@@ -24,6 +25,9 @@ class ParseContext:
     max_bytes: int
     references: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     attributes: Mapping[str, str] = field(default_factory=dict)
+    extensions: tuple[str, ...] = ()
+    mdx: bool = False
+    snippets: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,8 +54,8 @@ def context_to_json(context: ParseContext) -> str:
 
 def context_from_json(text: str) -> ParseContext:
     values = json.loads(text)
-    references = {name: (title, target) for name, (title, target) in values.pop("references").items()}
-    return ParseContext(**values, references=references)
+    references = {name: (title, target) for name, (title, target) in values["references"].items()}
+    return ParseContext(**values | {"references": references, "extensions": tuple(values["extensions"])})
 
 
 def file_to_json(file: ParsedFile) -> str:
@@ -60,15 +64,16 @@ def file_to_json(file: ParsedFile) -> str:
 
 def file_from_values(values: dict[str, Any]) -> ParsedFile:
     """A parsed file; a ValueError, TypeError or KeyError if the values are not those of one."""
-    return ParsedFile(tuple(map(_page, values["pages"])), str(values["title"]), _strings(values["notes"]))
+    return ParsedFile(tuple(map(_page, values["pages"])), str(values["title"]), strings(values["notes"]))
 
 
 def _page_values(parsed: ParsedPage) -> dict[str, Any]:
-    page = parsed.page
+    return {"name": parsed.name, "chapters": parsed.chapters, **extracted_values(parsed.page)}
+
+
+def extracted_values(page: ExtractedPage) -> dict[str, Any]:
     blocks = [(b.kind.value, b.start, b.end, b.level, b.anchor) for b in page.blocks]
     return {
-        "name": parsed.name,
-        "chapters": parsed.chapters,
         "title": page.title,
         "text": page.text,
         "blocks": blocks,
@@ -78,6 +83,11 @@ def _page_values(parsed: ParsedPage) -> dict[str, Any]:
 
 
 def _page(values: dict[str, Any]) -> ParsedPage:
+    return ParsedPage(extracted_page(values), str(values["name"]), strings(values["chapters"]))
+
+
+def extracted_page(values: dict[str, Any]) -> ExtractedPage:
+    """An extracted page; a ValueError, TypeError or KeyError if the values are not those of one."""
     blocks = tuple(
         Block(BlockKind(kind), int(start), int(end), int(level), str(anchor))
         for kind, start, end, level, anchor in values["blocks"]
@@ -85,9 +95,8 @@ def _page(values: dict[str, Any]) -> ParsedPage:
     text = str(values["text"])
     if any(not 0 <= a.start <= a.end <= len(text) for a in blocks):
         raise ValueError("blocks outside the text")
-    page = ExtractedPage(str(values["title"]), text, blocks, str(values["markup"]), _strings(values["notes"]))
-    return ParsedPage(page, str(values["name"]), _strings(values["chapters"]))
+    return ExtractedPage(str(values["title"]), text, blocks, str(values["markup"]), strings(values["notes"]))
 
 
-def _strings(values: list[Any]) -> tuple[str, ...]:
+def strings(values: Iterable[Any]) -> tuple[str, ...]:
     return tuple(map(str, values))

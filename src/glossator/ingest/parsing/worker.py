@@ -1,4 +1,4 @@
-"""The child process: parses one file at a time, within limits of time and memory."""
+"""The child process: parses one item at a time, within limits of time and memory."""
 
 from __future__ import annotations
 
@@ -6,19 +6,22 @@ import gc
 import json
 import os
 import sys
+from collections.abc import Callable
 from contextlib import suppress
 from importlib import import_module
-from pathlib import Path
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
 from glossator.core.errors import SourceError
-from glossator.ingest.parsing.values import context_from_json, file_to_json
+from glossator.ingest.parsing.values import ParseContext, context_from_json
 
 LENGTH_BYTES = 8
 
 
 def main() -> None:
-    """Serve requests from standard input until it is closed; the first message has the limits and the context."""
+    """Serve requests from standard input until it is closed; the first message has the limits and the context.
+
+    A request is a list of items with their limits of time; each item gets a response.
+    """
     requests, responses = sys.stdin.buffer, _own_output()
     settings = json.loads(read_message(requests) or b"{}")
     module, _, name = settings["parser"].partition(":")
@@ -27,9 +30,12 @@ def main() -> None:
     _limit_memory(settings["max_memory_bytes"])
     gc.disable()  # a parsed page is a large cycle, and alive until it is done: looking for garbage before is in vain
     while (message := read_message(requests)) is not None:
-        _limit_time(settings["max_cpu_seconds"])
-        write_message(responses, _response(parse, json.loads(message), context))
-        gc.collect()
+        for item, max_cpu_seconds in json.loads(message):
+            _limit_time(max_cpu_seconds)
+            result = response(parse, item, context)
+            gc.collect()  # before the response: a crash in it belongs to this item
+            gc.freeze()  # what is left now are modules and caches, which need not be looked at again
+            write_message(responses, result)
 
 
 def read_message(stream: BinaryIO, max_bytes: int | None = None) -> bytes | None:
@@ -57,9 +63,10 @@ def _own_output() -> BinaryIO:
     return responses
 
 
-def _response(parse: Any, request: dict[str, str], context: Any) -> bytes:
+def response(parse: Callable[[object, ParseContext], str], item: object, context: ParseContext) -> bytes:
+    """What a parser returns for an item, or why it fails."""
     try:
-        return f'{{"file": {file_to_json(parse(Path(request["path"]), context))}}}'.encode()
+        return f'{{"value": {parse(item, context)}}}'.encode()
     except SourceError as error:
         failure = (error.message, error.remedy)
     except MemoryError:

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import base64
+import json
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urljoin
 
 from selectolax.lexbor import LexborHTMLParser
 
-from glossator.ingest.fetch.client import Response
 from glossator.ingest.fetch.urls import joined
 from glossator.ingest.formats.html import ExtractedPage, extract_parsed, parse_page
+from glossator.ingest.parsing.pool import ParserPool
+from glossator.ingest.parsing.values import ParseContext, extracted_page, extracted_values, strings
 from glossator.ingest.site.charset import decode
+
+if TYPE_CHECKING:  # the child process needs no HTTP client
+    from glossator.ingest.fetch.client import Response
 
 MAX_LINKS = 5_000
 HTML_TYPES = frozenset({"text/html", "application/xhtml+xml"})
@@ -43,20 +50,47 @@ class SitePage:
     unchanged: bool = False
 
 
-def read_page(response: Response) -> SitePage:
-    """Read the main content of a page, and what else it says."""
+def site_parser() -> ParserPool[SitePage]:
+    """Reads pages in a child process, one after the other; close it to end the process."""
+    context = ParseContext("", "site", 0)
+    return ParserPool("glossator.ingest.site.content:page_response", context, _page, max_processes=1)
+
+
+def read_page(response: Response, parser: ParserPool[SitePage]) -> SitePage:
+    """Read the main content of a page, and what else it says; a SourceError if it cannot be parsed."""
+    body = base64.b64encode(response.body).decode("ascii")
+    (page,) = parser.submit([((response.url, response.content_type, response.robots, body), None)])
+    return replace(page.result(), url=response.url, unchanged=response.unchanged)
+
+
+def page_response(item: tuple[str, str, str, str], _context: ParseContext) -> str:
+    """A page as JSON, in the child process."""
+    url, content_type, robots, body = item
+    page = _parse(url, robots, decode(base64.b64decode(body), content_type))
+    names = ("canonical", "site_name", "links", "is_indexed", "base")
+    return json.dumps({name: getattr(page, name) for name in names} | {"page": extracted_values(page.extracted)})
+
+
+def _page(values: dict[str, Any]) -> SitePage:
+    """A page; a ValueError, TypeError or KeyError if the values are not those of one."""
+    canonical, site_name, base = strings(values[name] for name in ("canonical", "site_name", "base"))
+    page = extracted_page(values["page"])
+    return SitePage("", canonical, site_name, strings(values["links"]), bool(values["is_indexed"]), page, base)
+
+
+def _parse(url: str, robots: str, html: str) -> SitePage:
     notes: list[str] = []
-    tree = parse_page(decode(response.body, response.content_type), notes)
-    base = urljoin(response.url, _attribute(tree, "base[href]", "href"))
-    rules = _robots_rules(tree, response.robots)
+    tree = parse_page(html, notes)
+    base = urljoin(url, _attribute(tree, "base[href]", "href"))
+    rules = _robots_rules(tree, robots)
     canonical = _attribute(tree, "link[rel~=canonical][href]", "href")
     links = () if rules & {"nofollow", "none"} else _links(tree, base)
     site_name = _attribute(tree, "meta[property='og:site_name'][content]", "content")
     _remove_furniture(tree)
     extracted = extract_parsed(tree, notes)
     is_indexed = not rules & {"noindex", "none"}
-    own = (canonical and joined(base, canonical)) or response.url
-    return SitePage(response.url, own, site_name, links, is_indexed, extracted, base, response.unchanged)
+    own = (canonical and joined(base, canonical)) or url
+    return SitePage(url, own, site_name, links, is_indexed, extracted, base)
 
 
 def _attribute(tree: LexborHTMLParser, selector: str, name: str) -> str:

@@ -6,13 +6,14 @@ from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 
-from glossator.core.errors import FetchRefused, SourceUnreachable
+from glossator.core.errors import FetchRefused, SourceError, SourceUnreachable
 from glossator.core.ports import Progress
 from glossator.core.types import PageNote, SkippedFile
 from glossator.ingest.fetch.cache import PageCache
 from glossator.ingest.fetch.client import MAX_CONCURRENT_REQUESTS, Fetcher, Response
 from glossator.ingest.fetch.robots import Robots, read_robots
 from glossator.ingest.filters import FileFilter
+from glossator.ingest.parsing.pool import ParserPool
 from glossator.ingest.site.content import HTML_TYPES, SitePage, read_page
 from glossator.ingest.site.scope import SiteScope
 from glossator.ingest.site.sitemap import listed_pages
@@ -37,6 +38,7 @@ class Crawl:
     max_pages: int
     filter: FileFilter
     progress: Progress
+    parser: ParserPool[SitePage]
     pages: dict[str, SitePage] = field(default_factory=dict)
     skipped: list[SkippedFile] = field(default_factory=list)
     notes: list[PageNote] = field(default_factory=list)
@@ -122,7 +124,11 @@ class Crawl:
             return []  # another address of a page that is there already
         self.unchanged += response.unchanged
         self.fetched += not response.unchanged
-        page = read_page(response)
+        try:
+            page = read_page(response, self.parser)
+        except SourceError as error:
+            self.skip(url, str(error))
+            return []
         self.pages[response.url] = replace(page, links=())  # they are followed once, and are many
         return [page]
 

@@ -19,7 +19,7 @@ from glossator.ingest.fetch.urls import host_of, joined
 from glossator.ingest.filters import ALL_FILES, FileFilter
 from glossator.ingest.read import SourceContents, moved_to
 from glossator.ingest.references import MAX_LINK_CHARACTERS, relative_address
-from glossator.ingest.site.content import SitePage
+from glossator.ingest.site.content import SitePage, site_parser
 from glossator.ingest.site.crawl import Crawl, crawl_site, open_site
 from glossator.ingest.site.scope import SiteScope, same_page
 from glossator.ingest.site.versions import crawl_versions, listed_versions
@@ -42,9 +42,9 @@ class SiteRequest:
 
 def read_site(request: SiteRequest, cache: PageCache, progress: Progress = no_progress) -> SourceContents:
     """Fetch the pages of a site and read them; an error if it cannot be reached."""
-    with Fetcher(request.policy, cache) as fetcher:
+    with Fetcher(request.policy, cache) as fetcher, site_parser() as parser:
         response, robots, scope = open_site(fetcher, request.url)
-        crawl = Crawl(fetcher, cache, robots, scope, request.max_pages, request.pages, progress)
+        crawl = Crawl(fetcher, cache, robots, scope, request.max_pages, request.pages, progress, parser)
         crawl.requested |= {request.url, response.url}
         listed = listed_versions(crawl, response)
         if listed:

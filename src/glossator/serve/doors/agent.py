@@ -18,6 +18,7 @@ from glossator.core.text.marks import as_source_marks
 from glossator.core.thresholds import Level, confidence_level
 from glossator.core.types import Filters
 from glossator.pipeline import conversations
+from glossator.serve.doors.addresses import ServerAddress
 from glossator.serve.doors.base import EVENT_STREAM_CONTENT, Door, StrictBody, VersionName
 from glossator.serve.doors.service import (
     AnswerService,
@@ -147,7 +148,7 @@ def routes(service: AnswerService) -> APIRouter:
         if body.stream:
             return await _stream(service, body, request, sources_in_text=True)
         try:
-            result = await service.answer(_question(body, request, idempotency_key(request)))
+            result = await service.answer(request, _question(body, request, idempotency_key(request)))
         except LanguageModelUnavailable as error:
             return ChatResponse(response=problem_from(error).message, session_id=body.session_id, status="error")
         return ChatResponse(
@@ -164,7 +165,7 @@ def routes(service: AnswerService) -> APIRouter:
         """Ask; the sources are returned in a separate list."""
         if body.stream:
             return await _stream(service, body, request, sources_in_text=False)
-        result = await service.answer(_question(body, request, idempotency_key(request)))
+        result = await service.answer(request, _question(body, request, idempotency_key(request)))
         return _grounded(result, body.context_text)
 
     _session_routes(router, service)
@@ -204,12 +205,13 @@ def _session_routes(router: APIRouter, service: AnswerService) -> None:
     async def session(session_id: Annotated[SessionId, Path()], request: Request) -> SessionResponse:
         """A session with its messages."""
         found, exchanges = await conversations.full_history(service.engine, session_for(request, session_id))
+        address = ServerAddress.of(request)
         messages = [
             ConversationMessage(role=role, content=content, timestamp=exchange.timestamp)
             for exchange in exchanges
             for role, content in (
                 (MessageRole.USER, exchange.question),
-                (MessageRole.ASSISTANT, full_text(exchange.answer)),
+                (MessageRole.ASSISTANT, full_text(address.answer(exchange.answer))),
             )
         ]
         return SessionResponse(

@@ -98,7 +98,7 @@ def routes(service: AnswerService) -> APIRouter:
                 text=with_notice,
                 or_error=True,
             )
-        result = await service.answer(build_question(body), or_error=True)
+        result = await service.answer(request, build_question(body), or_error=True)
         return AskResponse(
             question=body.question,
             answer=with_notice(Delta.of(result.answer)) + suggestion_list(result.answer),

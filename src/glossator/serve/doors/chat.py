@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from datetime import datetime
 from typing import Annotated, Any, Literal
 from urllib.parse import urlsplit
@@ -18,6 +18,7 @@ from glossator.core.question import Question
 from glossator.core.receipts import AnswerWithReceipt
 from glossator.core.text.formulas import typeset_all
 from glossator.core.types import Filters
+from glossator.serve.doors.addresses import ServerAddress
 from glossator.serve.doors.base import EVENT_STREAM_CONTENT, Door, NoneIfBlank, StrictBody, VersionName
 from glossator.serve.doors.service import (
     AnswerService,
@@ -110,7 +111,9 @@ class ResponseMetadata(BaseModel):
     query_time_ms: float = Field(ge=0, description="Total processing time in milliseconds")
     retrieval_count: int = Field(ge=0, description="Number of chunks retrieved")
     mode: Mode
-    low_confidence: bool = Field(default=False, description="True if the best passage scored between 0.3 and 0.5")
+    low_confidence: bool = Field(
+        default=False, description="True if the best passage scored at least 0.3 and less than 0.5"
+    )
     request_id: UUID = Field(description="UUID v4 of the request, for tracing")
 
 
@@ -182,8 +185,8 @@ def routes(service: AnswerService) -> APIRouter:
     """Ask, stream an answer, and read the history."""
     router = DOOR.router()
 
-    def build_question(body: ChatRequest, key: SessionKey, name: str | None) -> Question:
-        filters = Filters(**body.filters.model_dump()) if body.filters else Filters()
+    def build_question(request: Request, body: ChatRequest, key: SessionKey, name: str | None) -> Question:
+        filters = ServerAddress.of(request).filters(Filters(**body.filters.model_dump()) if body.filters else Filters())
         return Question(body.query, body.selected_text, filters, session=key, idempotency_key=name)
 
     @router.post("/chat", tags=["chat"])
@@ -191,7 +194,7 @@ def routes(service: AnswerService) -> APIRouter:
         """Ask the book; the answer is checked, cited and stored in the session."""
         name = idempotency_key(request)
         key = session_for(request, body.named_session, name)
-        result = await service.answer(build_question(body, key, name))
+        result = await service.answer(request, build_question(request, body, key, name))
         answer, unavailable = result.answer, result.answer.mode is Mode.RETRIEVAL_ONLY
         return ChatResponse(
             answer=None if unavailable else answer.text + suggestion_list(answer),
@@ -206,15 +209,15 @@ def routes(service: AnswerService) -> APIRouter:
     )
     async def chat_stream(body: ChatRequest, request: Request) -> Response:
         """The same as a stream of events: `delta`, `sources`, `done`, or `error`."""
-        given = idempotency_key(request)
+        given, address = idempotency_key(request), ServerAddress.of(request)
         context = context_of(request)
 
         def question(stream_id: str) -> Question:
             name = given or stream_id
-            return build_question(body, session_for(request, body.named_session, name), name)
+            return build_question(request, body, session_for(request, body.named_session, name), name)
 
         def sources(result: AnswerWithReceipt) -> dict[str, Any]:
-            metadata = _metadata(result, context).model_dump(mode="json") | stream_metadata(result.answer)
+            metadata = _metadata(result, context).model_dump(mode="json") | stream_metadata(result.answer, address)
             return {"sources": dump_models(_sources(result, body.selected_text)), "metadata": metadata}
 
         return await service.stream(request, DOOR, question, sources)
@@ -235,28 +238,31 @@ def _history_route(router: APIRouter, service: AnswerService) -> None:
     ) -> ConversationHistoryResponse:
         """The latest exchanges of a session, oldest first."""
         found = await service.engine.records.history(session_for(request, str(session_id)), limit)
+        address = ServerAddress.of(request)
+        exchanges = [replace(exchange, answer=address.answer(exchange.answer)) for exchange in found.exchanges]
         entries = [
             HistoryEntry(
                 timestamp=exchange.timestamp,
                 query=exchange.question,
                 response=exchange.answer.text + suggestion_list(exchange.answer),
                 sources=[*_citations(exchange.answer), *_selection_in_history(exchange)],
-                metadata=_history_metadata(exchange) if details else None,
+                metadata=_history_metadata(exchange, address) if details else None,
             )
-            for exchange in found.exchanges
+            for exchange in exchanges
         ]
         return ConversationHistoryResponse(session_id=session_id, entries=entries, total_entries=found.total)
 
 
-def _history_metadata(exchange: Exchange) -> dict[str, Any]:
+def _history_metadata(exchange: Exchange, address: ServerAddress) -> dict[str, Any]:
     answer = exchange.answer
-    return stream_metadata(answer) | {"mode": answer.mode, "selected_text": exchange.selection}
+    return stream_metadata(answer, address) | {"mode": answer.mode, "selected_text": exchange.selection}
 
 
-def stream_metadata(answer: Answer) -> dict[str, Any]:
+def stream_metadata(answer: Answer, address: ServerAddress) -> dict[str, Any]:
     """Metadata beyond the contract, for pages that show verdicts, quotes and suggestions."""
     return {
         "session_id": answer.session_id,
+        "server_url": address.base,
         "receipt_id": answer.receipt_id,
         "stored": answer.stored,
         "degraded": answer.degraded,

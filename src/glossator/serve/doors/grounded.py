@@ -16,6 +16,7 @@ from glossator.core.receipts import AnswerWithReceipt
 from glossator.core.thresholds import MEDIUM
 from glossator.core.types import Filters
 from glossator.pipeline import conversations
+from glossator.serve.doors.addresses import ServerAddress
 from glossator.serve.doors.agent import CODES, ErrorResponse, SessionId
 from glossator.serve.doors.agent import DOOR as AGENT
 from glossator.serve.doors.base import EVENT_STREAM_CONTENT, Door, NoneIfBlank, StrictBody, VersionName
@@ -161,7 +162,7 @@ def routes(service: AnswerService) -> APIRouter:
                 text=with_notice,
                 max_characters=MAX_RESPONSE,
             )
-        return _response(await service.answer(question(idempotency_key(request))))
+        return _response(await service.answer(request, question(idempotency_key(request))))
 
     _session_routes(router, service)
     return router
@@ -170,7 +171,7 @@ def routes(service: AnswerService) -> APIRouter:
 def _session_routes(router: APIRouter, service: AnswerService) -> None:
     async def load_session(request: Request, session_id: str) -> ConversationSession:
         found, exchanges = await conversations.full_history(service.engine, session_for(request, session_id))
-        return _session(found, exchanges)
+        return _session(found, exchanges, ServerAddress.of(request))
 
     @router.get("/agent/query/session/{session_id}", tags=["grounded"])
     async def session(session_id: Annotated[SessionId, Path()], request: Request) -> ConversationSession:
@@ -220,7 +221,7 @@ def _sources(answer: Answer) -> list[GroundedSource]:
     ]
 
 
-def _session(session: Session, exchanges: list[Exchange]) -> ConversationSession:
+def _session(session: Session, exchanges: list[Exchange], address: ServerAddress) -> ConversationSession:
     messages = [
         message
         for exchange in exchanges
@@ -228,9 +229,9 @@ def _session(session: Session, exchanges: list[Exchange]) -> ConversationSession
             HistoryMessage(role="user", content=exchange.question, timestamp=exchange.timestamp),
             HistoryMessage(
                 role="assistant",
-                content=_text(exchange.answer),
+                content=_text(address.answer(exchange.answer)),
                 timestamp=exchange.timestamp,
-                sources=_sources(exchange.answer),
+                sources=_sources(address.answer(exchange.answer)),
             ),
         )
     ]

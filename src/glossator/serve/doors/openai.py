@@ -23,6 +23,7 @@ from glossator.core.text.marks import strip_marks
 from glossator.core.types import Filters
 from glossator.core.validation import MAX_QUESTION_LENGTH, MAX_SELECTION_LENGTH
 from glossator.pipeline.answering import AnswerIterator
+from glossator.serve.doors.addresses import ServerAddress
 from glossator.serve.doors.base import Door, NoneIfBlank, VersionName, with_request
 from glossator.serve.doors.service import AnswerService, cited_sources, suggestion_list, with_notice, without_marks
 from glossator.serve.doors.streams import STREAM_HEADERS
@@ -197,7 +198,7 @@ def routes(service: AnswerService) -> APIRouter:
             first = await anext(pieces)
             events = chunks.events(request, first, pieces, include_usage=include_usage)
             return StreamingResponse(events, media_type="text/event-stream", headers=STREAM_HEADERS)
-        answer = (await service.answer(question)).answer
+        answer = (await service.answer(request, question)).answer
         message = _AssistantMessage(content=_text(answer), annotations=_annotations(answer))
         return Completion(
             id=completion_id,
@@ -282,16 +283,16 @@ class _ChunkWriter:
     async def events(
         self, request: Request, first: Delta | AnswerWithReceipt, pieces: AnswerIterator, *, include_usage: bool
     ) -> AsyncIterator[str]:
-        text = ""
+        text, address = "", ServerAddress.of(request)
         yield self._chunk({"role": "assistant", "content": ""})
         try:
-            result = first if isinstance(first, AnswerWithReceipt) else None
+            result = address.result(first) if isinstance(first, AnswerWithReceipt) else None
             if isinstance(first, Delta):
                 text += self._written(first)
                 yield self._chunk({"content": text})
             async for piece in pieces:
                 if isinstance(piece, AnswerWithReceipt):
-                    result = piece
+                    result = address.result(piece)
                 else:
                     text += self._written(piece)
                     yield self._chunk({"content": self._written(piece)})

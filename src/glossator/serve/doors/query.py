@@ -127,7 +127,7 @@ def routes(service: AnswerService) -> APIRouter:
                 sources,
                 text=_text(body),
             )
-        result = await service.answer(build_question(body, context))
+        result = await service.answer(request, build_question(body, context))
         return AgentResponse(
             answer=_text(body)(Delta.of(result.answer)) + suggestion_list(result.answer),
             sources=_sources(result) if body.include_sources else [],

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import time
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from datetime import datetime
 from typing import Annotated
 
-from fastapi import APIRouter, Query
+from fastapi import APIRouter, Query, Request
 from pydantic import BaseModel, Field
 from starlette.responses import PlainTextResponse, Response
 
@@ -17,15 +17,22 @@ from glossator.core.question import Question
 from glossator.core.types import ContentsEntry, Filters
 from glossator.core.validation import MAX_QUESTION_LENGTH, MAX_TOP_K
 from glossator.pipeline.wiring import Engine
+from glossator.serve.doors.addresses import ServerAddress
 from glossator.serve.doors.base import DEFAULT_DOOR, StrictBody, VersionName
 
 
 class FilterModel(StrictBody):
     """Filters on a search; a passage must match all of them."""
 
-    source_url_prefix: Annotated[str | None, Field(max_length=2000)] = None
-    section: Annotated[str | None, Field(max_length=500)] = None
-    chapter: Annotated[str | None, Field(max_length=500)] = None
+    source_url_prefix: Annotated[str | None, Field(max_length=2000)] = Field(
+        default=None, description="Only pages whose URL or path begins with this"
+    )
+    section: Annotated[str | None, Field(max_length=500)] = Field(
+        default=None, description="Only sections with exactly this heading"
+    )
+    chapter: Annotated[str | None, Field(max_length=500)] = Field(
+        default=None, description="Only the chapter with exactly this title"
+    )
     version: VersionName = None
 
 
@@ -65,7 +72,7 @@ class PassageModel(BaseModel):
     text: str
     score: float
     version: str = Field("", description="Version of the book that the page belongs to, if it has versions")
-    created_at: float = Field(description="When the chunk was indexed, in seconds since 1970")
+    created_at: float = Field(description="Time of the ingest that made the index, in seconds since 1970")
 
 
 class SearchResponse(BaseModel):
@@ -74,7 +81,7 @@ class SearchResponse(BaseModel):
     query: str
     results: list[PassageModel]
     total: int = Field(ge=0, description="Number of results")
-    collection: str = Field(description="The collection that was searched: one for each generation of the index")
+    collection: str = Field(description="Name of the generation that was searched, `generation-N`")
     generation: int
     time_ms: int = Field(ge=0, description="Time spent on the search")
 
@@ -87,14 +94,15 @@ def routes(engine: Engine) -> APIRouter:
     """Search and the table of contents."""
     router = DEFAULT_DOOR.router()
 
-    async def run(question: str, top_k: int, filters: Filters) -> SearchResponse:
-        started = time.perf_counter()
-        found = await pipeline.search(engine, Question(question, filters=filters, top_k=top_k))
+    async def run(request: Request, question: str, top_k: int, filters: Filters) -> SearchResponse:
+        started, address = time.perf_counter(), ServerAddress.of(request)
+        found = await pipeline.search(engine, Question(question, filters=address.filters(filters), top_k=top_k))
         book = engine.generation_if_open()
         if book is None:
             book = await asyncio.to_thread(engine.generation)
         created_at = datetime.fromisoformat(book.manifest.created_at).timestamp()
-        results = [PassageModel(**asdict(passage), created_at=created_at) for passage in found.passages]
+        passages = map(address.passage, found.passages)
+        results = [PassageModel(**asdict(passage), created_at=created_at) for passage in passages]
         elapsed = round(1000 * (time.perf_counter() - started))
         return SearchResponse(
             query=question,
@@ -106,21 +114,22 @@ def routes(engine: Engine) -> APIRouter:
         )
 
     @router.get("/search", tags=["search"])
-    async def search(query: Annotated[SearchQuery, Query()]) -> SearchResponse:
+    async def search(query: Annotated[SearchQuery, Query()], request: Request) -> SearchResponse:
         """The passages most relevant to a question."""
         filters = Filters(query.source_url_prefix, query.section, query.chapter, query.version)
-        return await run(query.q, query.top_k, filters)
+        return await run(request, query.q, query.top_k, filters)
 
     @router.post("/search", tags=["search"])
-    async def search_with_filters(body: SearchRequest) -> SearchResponse:
+    async def search_with_filters(body: SearchRequest, request: Request) -> SearchResponse:
         """The passages most relevant to a question, with filters."""
-        return await run(body.query, body.top_k, Filters(**body.filters.model_dump()))
+        return await run(request, body.query, body.top_k, Filters(**body.filters.model_dump()))
 
     @router.get("/llms.txt", tags=["search"], response_class=_Markdown)
-    async def llms() -> Response:
+    async def llms(request: Request) -> Response:
         """The table of contents with URLs, in Markdown, for language models."""
         generation = await asyncio.to_thread(engine.generation)
-        entries = await asyncio.to_thread(generation.contents)
+        address = ServerAddress.of(request)
+        entries = [replace(e, url=address.url(e.url)) for e in await asyncio.to_thread(generation.contents)]
         return _Markdown(_as_markdown(generation.manifest.name, entries, engine.settings.book_prefix))
 
     return router

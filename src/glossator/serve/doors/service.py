@@ -21,6 +21,7 @@ from glossator.core.receipts import AnswerWithReceipt
 from glossator.core.text.marks import escape_marks, strip_marks
 from glossator.pipeline.answering import AnswerIterator
 from glossator.pipeline.wiring import Engine
+from glossator.serve.doors.addresses import ServerAddress
 from glossator.serve.doors.base import SESSION_SCOPE_KEY, Door, with_request
 from glossator.serve.doors.streams import StreamFormat, StreamPosition, Streams, stream_response
 from glossator.serve.middleware.context import RequestContext, context_of
@@ -35,13 +36,13 @@ class AnswerService:
     streams: Streams
     metrics: Metrics
 
-    async def answer(self, question: Question, *, or_error: bool = False) -> AnswerWithReceipt:
+    async def answer(self, request: Request, question: Question, *, or_error: bool = False) -> AnswerWithReceipt:
         """A whole answer; with `or_error`, passages with nothing to quote are none."""
         result = await pipeline.answer(self.engine, question)
         if or_error:
             _require_text(Delta.of(result.answer))
         self.metrics.record_answer(result)
-        return result
+        return ServerAddress.of(request).result(result)
 
     async def stream(
         self,
@@ -56,9 +57,13 @@ class AnswerService:
         or_error: bool = False,
     ) -> Response:
         """An answer as server-sent events; `question` receives the id under which the stream can be resumed."""
-        context = context_of(request)
+        context, address = context_of(request), ServerAddress.of(request)
         stream_format = StreamFormat(
-            text, tail, sources, lambda error: self._render_error(error, door, context), max_characters
+            text,
+            lambda result: tail(address.result(result)),
+            lambda result: sources(address.result(result)),
+            lambda error: self._render_error(error, door, context),
+            max_characters,
         )
         position = StreamPosition.parse(request.headers.get("last-event-id"))
         caller = context.caller

@@ -127,7 +127,12 @@ def _root(known: Sequence[SourceRecord], name: str) -> str:
 async def _found(files: JobFiles, job_id: str) -> Job:
     job = await asyncio.to_thread(files.get, job_id)
     if job is None:
-        raise RequestRejected(HTTPStatus.NOT_FOUND, "JOB_NOT_FOUND", "There is no such job.", "See GET /admin/ingest.")
+        raise RequestRejected(
+            HTTPStatus.NOT_FOUND,
+            "JOB_NOT_FOUND",
+            "There is no such job on this host.",
+            "See GET /admin/ingest; a job is known only to the host that started it.",
+        )
     return job
 
 

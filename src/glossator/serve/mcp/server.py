@@ -24,6 +24,7 @@ from glossator.core.errors import BadInput, GlossatorError
 from glossator.core.extras import is_installed, require
 from glossator.pipeline.sources import book_name
 from glossator.pipeline.wiring import Engine
+from glossator.serve.doors.addresses import ServerAddress
 from glossator.serve.mcp.tools import TOOLS
 from glossator.serve.middleware.hosts import AllowedHosts
 from glossator.serve.problems import RequestRejected, problem_from
@@ -66,12 +67,13 @@ def create_mcp_server(engine: Engine) -> Server[Any]:
     async def list_tools(_context: Any, _params: types.PaginatedRequestParams | None) -> types.ListToolsResult:
         return types.ListToolsResult(tools=tools)
 
-    async def call_tool(_context: Any, params: types.CallToolRequestParams) -> types.CallToolResult:
+    async def call_tool(context: Any, params: types.CallToolRequestParams) -> types.CallToolResult:
         tool = TOOLS.get(params.name)
         if tool is None:
             raise MCPError(types.INVALID_PARAMS, f"Unknown tool. The tools are {', '.join(TOOLS)}.")
         try:
-            result = await tool.run(engine, _validate(tool.arguments, params.arguments or {}))
+            arguments = _validate(tool.arguments, params.arguments or {})
+            result = await tool.run(engine, arguments, _address(context.request))
         except Exception as error:
             return types.CallToolResult(content=[types.TextContent(text=_error_message(error))], is_error=True)
         values = result.model_dump(mode="json")
@@ -86,6 +88,11 @@ def create_mcp_server(engine: Engine) -> Server[Any]:
         on_list_tools=list_tools,
         on_call_tool=call_tool,
     )
+
+
+def _address(request: Any) -> ServerAddress:
+    """The address of this server; standard input and output have no request."""
+    return ServerAddress.of(request) if request is not None else ServerAddress()
 
 
 def _quoted_name(engine: Engine) -> str:

@@ -16,6 +16,7 @@ from glossator.core.text.links import deep_link
 from glossator.core.types import Filters, Passage
 from glossator.core.validation import MAX_QUESTION_LENGTH, MAX_SELECTION_LENGTH, MAX_TOP_K, validate_text
 from glossator.pipeline.wiring import Engine
+from glossator.serve.doors.addresses import ServerAddress
 from glossator.serve.mcp.sections import find_by_title, find_by_url, next_url, previous_url
 
 MAX_SECTION_LENGTH = 20_000
@@ -123,7 +124,7 @@ class SectionResult(BaseModel):
     next_url: str | None = Field(description="The next section; null at the end of the book.")
 
 
-async def search_book(engine: Engine, arguments: SearchArguments) -> SearchResult:
+async def search_book(engine: Engine, arguments: SearchArguments, address: ServerAddress) -> SearchResult:
     """Passages, each with a link for `read_section`."""
     filter_values = {
         "source_url_prefix": arguments.source_url_prefix,
@@ -132,8 +133,9 @@ async def search_book(engine: Engine, arguments: SearchArguments) -> SearchResul
         "version": arguments.version,
     }
     filters = Filters(**{name: validate_text(value, name) for name, value in filter_values.items() if value})
-    found = await pipeline.search(engine, Question(arguments.query, filters=filters, top_k=arguments.top_k))
-    passages = await asyncio.to_thread(_with_links, engine, found.passages)
+    question = Question(arguments.query, filters=address.filters(filters), top_k=arguments.top_k)
+    found = await pipeline.search(engine, question)
+    passages = await asyncio.to_thread(_with_links, engine, [address.passage(passage) for passage in found.passages])
     return SearchResult(query=arguments.query, passages=passages, generation=found.generation)
 
 
@@ -147,11 +149,11 @@ def _with_links(engine: Engine, passages: Sequence[Passage]) -> list[LinkedPassa
     return [LinkedPassage(**asdict(passage), section_url=link(passage)) for passage in passages]
 
 
-async def ask_book(engine: Engine, arguments: AskArguments) -> AnswerResult:
+async def ask_book(engine: Engine, arguments: AskArguments, address: ServerAddress) -> AnswerResult:
     """An answer; unsupported sentences are counted, never returned."""
     selection = arguments.selected_text if (arguments.selected_text or "").strip() else None
     filters = Filters(version=arguments.version or None)
-    answer: Answer = await pipeline.ask(engine, Question(arguments.question, selection, filters))
+    answer: Answer = address.answer(await pipeline.ask(engine, Question(arguments.question, selection, filters)))
     return AnswerResult(
         text=answer.text,
         citations=[
@@ -167,32 +169,34 @@ async def ask_book(engine: Engine, arguments: AskArguments) -> AnswerResult:
     )
 
 
-async def read_section(engine: Engine, arguments: ReadArguments) -> SectionResult:
+async def read_section(engine: Engine, arguments: ReadArguments, address: ServerAddress) -> SectionResult:
     """The text of a section, and the URLs of its neighbours."""
     for name in ("url", "title", "section"):
         validate_text(getattr(arguments, name) or "", name)
-    return await asyncio.to_thread(_read, engine, arguments)
+    return await asyncio.to_thread(_read, engine, arguments, address)
 
 
-def _read(engine: Engine, arguments: ReadArguments) -> SectionResult:
+def _read(engine: Engine, arguments: ReadArguments, address: ServerAddress) -> SectionResult:
     generation = engine.generation()
     documents = generation.documents
-    version = generation.manifest.version_of((arguments.url or "").partition("#")[0])
+    url = address.stored(arguments.url) if arguments.url else ""
+    version = generation.manifest.version_of(url.partition("#")[0])
     contents = generation.contents(version or None)
-    if arguments.url:
-        location = find_by_url(documents, contents, arguments.url)
+    if url:
+        location = find_by_url(documents, contents, url)
     else:
         location = find_by_title(documents, contents, arguments.title, arguments.section)
     page, number = location.page, location.number
     text = page.text(number)
+    before, after = previous_url(documents, contents, location), next_url(documents, contents, location)
     return SectionResult(
         title=page.document.title,
         section=page.heading(number),
-        url=page.url(number),
+        url=address.url(page.url(number)),
         text=text[:MAX_SECTION_LENGTH],
         truncated=len(text) > MAX_SECTION_LENGTH,
-        previous_url=previous_url(documents, contents, location),
-        next_url=next_url(documents, contents, location),
+        previous_url=before and address.url(before),
+        next_url=after and address.url(after),
     )
 
 
@@ -249,7 +253,7 @@ class Tool:
     description: str
     arguments: type[BaseModel]
     result: type[BaseModel]
-    run: Callable[[Engine, Any], Awaitable[BaseModel]]
+    run: Callable[[Engine, Any, ServerAddress], Awaitable[BaseModel]]
     format: Callable[[Any], str]
 
 

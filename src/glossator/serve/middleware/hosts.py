@@ -82,6 +82,12 @@ class HostMiddleware:
         await self.app(scope, receive, send)
 
 
+def origin_of(scope: Scope) -> str:
+    """The scheme and host that a request was sent to; empty if it names none, or a malformed one."""
+    host = Headers(scope=scope).get("host", "")
+    return f"{scope['scheme']}://{host}" if _host_in(host) else ""
+
+
 def _host_in(header: str) -> str | None:
     """The host without its port, in lower case; None if the header is malformed."""
     match = _HOST.fullmatch(header.lower()) if len(header) <= _MAX_HEADER_CHARACTERS else None

@@ -33,6 +33,20 @@ _MAX_VIEW_AGE_SECONDS = 3600
 
 MAX_CACHED_CHUNKS = 4096
 
+MIN_QUANTIZED_CHUNKS = 10_000
+"""From this number of chunks on, a search compares vectors of one byte per dimension, in a quarter of the time.
+
+The nearest are then compared exactly. Smaller books are searched exactly: there it takes a millisecond.
+"""
+_OVERSAMPLING = 3.0
+"""How many times as many vectors as wanted are compared exactly."""
+
+
+_NEVER = 10**9
+_EXACT_SCORES = qdrant.SearchParams(
+    quantization=qdrant.QuantizationSearchParams(rescore=True, oversampling=_OVERSAMPLING)
+)
+
 
 class QdrantEdgeWriter:
     """Writes a new shard; it can be read after the `with` block has ended without an error."""
@@ -69,6 +83,8 @@ class QdrantEdgeWriter:
             self._sentences.close()
             if kind is None:
                 np.save(self._folder / "rows.npy", np.array(self._rows, np.int64))
+                if self._count >= MIN_QUANTIZED_CHUNKS:
+                    _translate_errors(self._shard.optimize)
                 _translate_errors(self._shard.flush)
         finally:
             self._shard.close()
@@ -93,7 +109,11 @@ class QdrantEdgeIndex:
             vectors[WORDS] = words
         requests = [
             qdrant.QueryRequest(
-                limit=limit, query=qdrant.Query.Nearest(vector, using=name), filter=condition, with_payload=False
+                limit=limit,
+                query=qdrant.Query.Nearest(vector, using=name),
+                filter=condition,
+                params=_EXACT_SCORES,
+                with_payload=False,
             )
             for name, vector in vectors.items()
         ]
@@ -144,10 +164,14 @@ class QdrantEdgeIndex:
 def _config(dimension: int) -> qdrant.EdgeConfig:
     """One search thread: a search blocks all Python threads until its last thread is done, and on busy cores eight
     threads take longer than one. No write-ahead log: an interrupted build starts over, and readers write nothing.
+    No graph: at a comparable cost it finds less (decision 0018).
     """
     return qdrant.EdgeConfig(
         vectors={DENSE: qdrant.EdgeVectorParams(size=dimension, distance=qdrant.Distance.Cosine)},
         sparse_vectors={WORDS: qdrant.EdgeSparseVectorParams(modifier=qdrant.Modifier.Idf)},
+        hnsw_config=qdrant.HnswIndexConfig(m=0, ef_construct=4, full_scan_threshold=_NEVER),
+        quantization_config=qdrant.ScalarQuantizationConfig(qdrant.ScalarType.Int8, quantile=0.99, always_ram=False),
+        optimizers=qdrant.EdgeOptimizersConfig(default_segment_number=1, indexing_threshold=1),
         max_search_threads=1,
         wal_enabled=False,
     )

@@ -17,8 +17,8 @@ from glossator.verification.compare.changes import (
 from glossator.verification.compare.difference import CheckResult, Difference
 from glossator.verification.compare.names import check_codes, check_letters
 from glossator.verification.compare.order import check_exchange, count_spliced
-from glossator.verification.compare.roles import check_causes, check_relations, check_roles
-from glossator.verification.compare.statements import check_polarity
+from glossator.verification.compare.roles import check_causes, check_changed_relations, check_relations, check_roles
+from glossator.verification.compare.statements import check_assertions, check_polarity
 from glossator.verification.compare.values import check_values
 from glossator.verification.compare.windows import TokenizedPassage, Window
 from glossator.verification.reading.tokenizer import TokenizedText
@@ -29,7 +29,7 @@ CHANGES = tuple(
     missing spliced number unit number_absent number_swapped opposite opposite_loose exchange voice moved replaced
     replaced_near replaced_known negation_changed negation_added negation_dropped modality_changed modality_added
     modality_dropped quantifier_changed quantifier_added quantifier_dropped polarity roles causes letters codes values
-    relation
+    relation unasserted changed_relation
     """.split()
 )
 """Features that are all 0 if the claim has the words of the source."""
@@ -123,4 +123,6 @@ _CHECKS = (
     check_codes,
     check_values,
     check_relations,
+    check_assertions,
+    check_changed_relations,
 )

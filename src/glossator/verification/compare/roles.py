@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from glossator.verification.compare.alignment import Alignment
 from glossator.verification.compare.difference import CheckResult, Difference
 from glossator.verification.compare.statements import is_cue, split_statements
+from glossator.verification.reading.comparisons import comparisons
 from glossator.verification.reading.lexicon import Lexicon, lexicon_for
 from glossator.verification.reading.stems import irregular_verbs
 from glossator.verification.reading.tokens import Token
@@ -163,6 +165,66 @@ def check_relations(alignment: Alignment) -> CheckResult:
     return {"relation": float(len(found))}, found
 
 
+def check_changed_relations(alignment: Alignment) -> CheckResult:
+    """Degrees, conditions and times of the source that the claim changes: "as wide as", "only if", "until"."""
+    found = []
+    if alignment.language == "en":
+        found = [*_changed_degrees(alignment), *_added_conditions(alignment), *_changed_times(alignment)]
+        found += _dropped_exceptions(alignment)
+    return {"changed_relation": float(len(found))}, found
+
+
+def _changed_degrees(alignment: Alignment) -> Iterator[Difference]:
+    """Comparisons of the same quality in another degree: "as fast as", "faster than"."""
+    theirs = list(comparisons(alignment.window.tokens))
+    for own in comparisons(alignment.claim):
+        same = [other for other in theirs if own.qualities & other.qualities]
+        if same and all(map(own.excludes, same)):
+            tokens = alignment.claim[own.at], alignment.window.tokens[same[0].at]
+            yield Difference("quantifier", alignment.claim_text(tokens[0]), alignment.source_text(tokens[1]))
+
+
+def _added_conditions(alignment: Alignment) -> Iterator[Difference]:
+    """Conditions that only the claim makes necessary: "only if" for "if" or "even if"."""
+    source = alignment.window.tokens
+    is_exclusive = any(token.kind in ("only", "none") or token.family == "negation" for token in source)
+    for only, following in pairwise(alignment.claim):
+        given = any(token.form == following.form for token in source)
+        if only.kind == "only" and following.form in ("if", "when", "after") and given and not is_exclusive:
+            yield Difference("quantifier", alignment.claim_text(only))
+
+
+def _changed_times(alignment: Alignment) -> Iterator[Difference]:
+    """Ends that become beginnings, and beginnings that become ends: "until Monday", "from Monday"."""
+    source = alignment.window.tokens
+    for index, token in enumerate(alignment.claim):
+        is_time = token.is_name or token.quantity or token.form in _TIMES
+        there = alignment.source_index(index) if is_time else None
+        own, other = _time_before(alignment.claim, index), None if there is None else _time_before(source, there)
+        if own and other and (own.form in _ENDS) != (other.form in _ENDS):
+            yield Difference("opposite", alignment.claim_text(own), alignment.source_text(other))
+
+
+def _time_before(tokens: Sequence[Token], index: int) -> Token | None:
+    """The word for a time before a word and its article."""
+    before = tokens[max(0, index - 2) : index]
+    near = before[-1:] if before and before[-1].form not in _DETERMINERS else before[:1]
+    return next((token for token in near if token.form in _ENDS | _BEGINNINGS), None)
+
+
+def _dropped_exceptions(alignment: Alignment) -> Iterator[Difference]:
+    """Exceptions without which the claim says more than the source: "all towns" for "all but three towns"."""
+    exceptions = [
+        other for one, other in pairwise(alignment.window.tokens) if one.kind == "all" and other.form == "but"
+    ]
+    is_limited = any(token.form in _LIMITING or token.family == "negation" for token in alignment.claim)
+    if exceptions and not is_limited and any(token.kind == "all" for token in alignment.claim):
+        yield Difference("quantifier", "", alignment.source_text(exceptions[0]))
+
+
+_ENDS, _BEGINNINGS = frozenset(("until", "till")), frozenset(("from", "since", "after"))
+_TIMES = frozenset("noon midnight dawn dusk morning evening night today tomorrow yesterday now then".split())
+_LIMITING = frozenset("but except excepting besides".split())
 _RELATIONS = {
     "before": frozenset("before prior earlier until first".split()),
     "after": frozenset("after once following since later when then".split()),

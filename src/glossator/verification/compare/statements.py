@@ -9,6 +9,7 @@ from itertools import pairwise
 
 from glossator.verification.compare.alignment import Alignment
 from glossator.verification.compare.difference import CheckResult, Difference
+from glossator.verification.reading.assertions import asserts, mentions
 from glossator.verification.reading.lexicon import Lexicon, lexicon_for
 from glossator.verification.reading.tokens import Token
 
@@ -121,6 +122,21 @@ def check_polarity(alignment: Alignment) -> CheckResult:
         if own.negative is not None and (other := _contradicting(alignment, own, theirs)) is not None
     ]
     return {"polarity": float(len(found))}, found
+
+
+def check_assertions(alignment: Alignment) -> CheckResult:
+    """Events that the claim asserts, and the source only as attempted, planned, former or hypothetical."""
+    source = alignment.window.tokens
+    only_mentioned = {m.event: m for m in mentions(source)} if alignment.language == "en" else {}
+    found = []
+    for index in range(len(alignment.claim)) if only_mentioned else ():
+        places = alignment.matches(index) if alignment.claim[index].weight else []
+        if not places or any(n not in only_mentioned for n in places):
+            continue
+        mention = only_mentioned[places[0]]
+        if asserts(alignment.claim, index, mention.reality, source[mention.event].form):
+            found.append(Difference("modality", "", alignment.source_text(source[mention.cue])))
+    return {"unasserted": float(len(found))}, found
 
 
 def _difference(alignment: Alignment, own: Statement, other: Statement) -> Difference:

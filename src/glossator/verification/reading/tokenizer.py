@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from itertools import pairwise
 
 from glossator.core.text.characters import ARABIC_DIACRITICS, INVISIBLE
 from glossator.verification.reading.fractions import merge_fractions, vulgar_fraction
@@ -267,7 +268,16 @@ def _label_markers(tokens: list[Token], lexicon: Lexicon) -> list[Token]:
                 taken = length
                 break
         at += taken
+    _label_endings(tokens, lexicon)
     return _label_exceptions(tokens) if _EXCEPT in forms else tokens
+
+
+def _label_endings(tokens: list[Token], lexicon: Lexicon) -> None:
+    """Label what ends an event as a negation: "stopped making it"."""
+    for at, (token, following) in enumerate(pairwise(tokens)):
+        is_event = following.weight > 0 and following.form.endswith("ing") and following.clause == token.clause
+        if is_event and token.form in lexicon.cues["ending"]:
+            tokens[at] = replace(token, family="negation", kind="negation", weight=0.0)
 
 
 def _label_exceptions(tokens: list[Token]) -> list[Token]:

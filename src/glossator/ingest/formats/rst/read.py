@@ -53,6 +53,9 @@ _CONSTRUCTS = re.compile(r"^[^\S\n]*\S|(?<=[\s(])[*`|\[:](?=\S)|_(?![\w*`|])", r
 MAX_PARAGRAPH_MARKS = 500
 """A paragraph with more inline markup is plain text: parsing time grows with the square of it."""
 
+MAX_MARKUP_ERRORS = 500
+"""After so many, the rest of the page has no inline markup: each takes several times as long as correct markup."""
+
 _SUBSTITUTIONS = ("version", "release")
 
 
@@ -75,13 +78,18 @@ def read_rst(path: Path, context: ParseContext) -> ExtractedPage:
 
 
 def _inliner() -> Inliner:
-    """Parses inline markup, of paragraphs with a reasonable amount of it; docutils does not work with a subclass."""
+    """Parses a reasonable amount of inline markup, and of errors in it; docutils does not work with a subclass."""
     inliner = Inliner()
-    parse = inliner.parse
+    parse, errors = inliner.parse, 0
 
     def parse_limited(text: str, *context: Any) -> Any:
+        nonlocal errors
         is_too_much = next(islice(_CONSTRUCTS.finditer(text), MAX_PARAGRAPH_MARKS, None), None)
-        return ([nodes.Text(text)], []) if is_too_much else parse(text, *context)
+        if is_too_much or errors > MAX_MARKUP_ERRORS:
+            return [nodes.Text(text)], []
+        parsed, messages = parse(text, *context)
+        errors += len(messages)
+        return parsed, messages
 
     setattr(inliner, "parse", parse_limited)  # noqa: B010 - a type checker allows no other way
     return inliner

@@ -39,9 +39,16 @@ export function turnNodes(turn, chat) {
 	].filter(Boolean);
 }
 
-/** The metadata of an answer, and its citations with their sources. */
+/**
+ * The metadata of an answer, and its citations with their sources. URLs of the server become paths again: a proxy may
+ * show it at another address than the one that it knows.
+ */
 export function answerDetails(sources, details) {
-	return { details, sources: details.citations.map((cited, at) => ({ ...sources[at], url: sources[at]?.source_url, quote: cited.quote })) };
+	const server = details.server_url;
+	const path = (url) => (server && url?.startsWith(`${server}/`) ? url.slice(server.length) : url);
+	const suggestions = details.suggestions?.map((near) => ({ ...near, url: path(near.url) }));
+	const cited = details.citations.map(({ quote }, at) => ({ ...sources[at], url: path(sources[at]?.source_url), quote }));
+	return { details: { ...details, suggestions }, sources: cited };
 }
 
 /** What the answer's text is made of. */
