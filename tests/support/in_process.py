@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import gc
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from glossator.ingest.parsing.parsers import file_response
@@ -17,6 +18,18 @@ from glossator.ingest.parsing.values import (
 )
 
 
+@contextmanager
+def no_garbage_collection() -> Iterator[None]:
+    """Collects no garbage within, and leaves the collector as it was found: another caller may have disabled it."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
+
+
 class InProcessParser:
     """Has the results of a FileParser, which pass through JSON here as well, and the parsers' own errors."""
 
@@ -27,11 +40,8 @@ class InProcessParser:
         """A file is parsed when its result is asked for."""
 
     def result(self, path: Path) -> ParsedFile:
-        gc.disable()  # as in a child process, which has none of the objects of a test run
-        try:
+        with no_garbage_collection():  # as in a child process, which has none of the objects of a test run
             return file_from_values(json.loads(file_response(str(path.absolute()), self._context)))
-        finally:
-            gc.enable()
 
     def __enter__(self) -> InProcessParser:
         return self

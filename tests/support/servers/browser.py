@@ -24,6 +24,7 @@ from commands import quick_folder
 from data_dirs import copy_data
 from glossator.core.settings import load_settings
 from glossator.serve.app import create_app
+from in_process import no_garbage_collection
 from paths import BOOK
 
 Body = dict[str, Any]
@@ -153,12 +154,11 @@ def chromium() -> Iterator[Browser]:
     """
     if CHROMIUM is None:
         pytest.skip("Chromium is not installed (on Debian: apt install chromium)")
-    gc.disable()
-    with sync_playwright() as playwright:
+    with no_garbage_collection(), sync_playwright() as playwright:
         opened = playwright.chromium.launch(executable_path=CHROMIUM, args=CHROMIUM_FLAGS)
         yield opened
         opened.close()
-    gc.enable()
+        assert not gc.isenabled(), "Something enabled garbage collection while the browser was open."
     gc.collect()
 
 
