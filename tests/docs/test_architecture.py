@@ -6,8 +6,10 @@ import ast
 import os
 import re
 from collections.abc import Iterator
+from graphlib import TopologicalSorter
 from pathlib import Path
 
+import grimp
 import pytest
 
 import code_map
@@ -75,6 +77,11 @@ def test_no_file_has_more_than_400_lines() -> None:
 
 def test_no_module_is_beside_a_package_of_the_same_name() -> None:
     assert [file for file in CODE if file.suffix == ".py" and file.with_suffix("").is_dir()] == []
+
+
+def test_no_imports_form_a_cycle() -> None:
+    graph = grimp.build_graph("glossator", cache_dir=None)
+    TopologicalSorter({name: graph.find_modules_directly_imported_by(name) for name in graph.modules}).prepare()
 
 
 def test_limits_have_one_prefix() -> None:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
-from dataclasses import dataclass, field
 from html import escape
 
-from glossator.ingest.formats.asciidoc.inline import Inline
-from glossator.ingest.formats.asciidoc.preprocess import attribute_entry, set_attribute
+from glossator.ingest.formats.asciidoc.lines import LIST_ITEM, TERM, LineReader, Style
+from glossator.ingest.formats.asciidoc.lists import read_list
+from glossator.ingest.formats.asciidoc.preprocess import attribute_entry, replace_attributes, set_attribute
+from glossator.ingest.formats.asciidoc.tables import table
 
 MAX_DEPTH = 30
 """Of blocks in blocks; deeper ones are paragraphs."""
@@ -22,51 +22,18 @@ _DELIMITER = re.compile(r"-{4,}|\.{4,}|={4,}|\*{4,}|_{4,}|\+{4,}|/{4,}|--|[|,:!]
 _ADMONITION = re.compile(rf"({'|'.join(ADMONITIONS)}):[ \t]+(.*)")
 _MACRO = re.compile(r"(image|video|audio|toc|gist)::([^\[\]]*)\[(.*)\]")
 _BREAK = re.compile(r"'{3,}|<{3,}|-{3}|\*{3}")
-_STYLE = re.compile(r"\A[\w-]*")
 _ID = re.compile(r"#([\w:.-]+)|(?:\A|,)\s*id=\"?([\w:.-]+)")
 _INLINE_ID = re.compile(r"\s*\[\[([\w:.-]+)(?:,.*)?\]\]\Z")
-LIST_ITEM = re.compile(
-    r"[ \t]*(?P<marker>\*{1,6}|-|\.{1,6}|\d{1,4}\.|[a-zA-Z]\.|&lt;\d+&gt;|<[\d.]{1,3}>)[ \t]+(?P<text>\S.*)"
-)
-TERM = re.compile(r"[ \t]*(?P<text>\S.*?)(?P<marker>:{2,4}|;;)(?:[ \t]+(?P<rest>\S.*))?")
 _CALLOUTS = re.compile(
     r"(?<![ \t])[ \t]*+(?:(?:(?://|#|--|;;)[ \t]*+)?(?:<[\d.]{1,5}>[ \t]*+){1,20}|<!--[\d.]{1,5}-->)$"
 )
 _VERBATIM = frozenset({"source", "listing", "literal", "verse"})
 
 
-@dataclass(slots=True)
-class Style:
-    """What the lines above a block say of it."""
+class BlockReader(LineReader):
+    """Writes the blocks of a page, or of a part of it, as HTML."""
 
-    attributes: str = ""
-    anchor: str = ""
-    title: str = ""
-
-    @property
-    def name(self) -> str:
-        found = _STYLE.match(self.attributes)
-        return found[0] if found else ""
-
-    @property
-    def language(self) -> str:
-        parts = [part.strip() for part in self.attributes.split(",")]
-        if len(parts) < 2 or self.name not in ("source", "", "listing"):
-            return ""
-        return parts[1].strip('"') if re.fullmatch(r"\"?[\w+#.-]+\"?", parts[1]) else ""
-
-
-@dataclass(slots=True)
-class BlockReader:
-    """Reads lines as blocks; `position` is the next line, and `is_in_item` means that an item ends a paragraph."""
-
-    lines: list[str]
-    inline: Inline
-    new_id: Callable[[str], str]
-    depth: int = 0
-    position: int = 0
-    is_in_item: bool = False
-    out: list[str] = field(default_factory=list)
+    __slots__ = ()
 
     def html(self) -> str:
         """All blocks of the lines."""
@@ -75,21 +42,13 @@ class BlockReader:
         return "".join(self.out)
 
     def nested(self, lines: list[str]) -> str:
-        """The blocks of lines within a block."""
+        """The HTML of lines inside a block."""
         if self.depth >= MAX_DEPTH:
             return f"<p>{self.inline.html(' '.join(lines))}</p>"
         return BlockReader(lines, self.inline, self.new_id, self.depth + 1).html()
 
-    @property
-    def line(self) -> str:
-        return self.lines[self.position] if self.position < len(self.lines) else ""
-
-    def skip_blank(self) -> None:
-        while self.position < len(self.lines) and not self.line.strip():
-            self.position += 1
-
     def block(self) -> None:
-        """Read the next block, with the lines that say how it is meant."""
+        """Read the next block, with the lines above it that set its style."""
         style = self._style()
         if self.position >= len(self.lines):
             return
@@ -161,8 +120,6 @@ class BlockReader:
     def _write_delimited(self, kind: str, body: list[str], style: Style, line: str) -> None:
         is_math = style.name in ("stem", "latexmath", "asciimath")
         if line.endswith("===") and kind in "|,:!":
-            from glossator.ingest.formats.asciidoc.tables import table
-
             self.out.append(table(body, style, self, kind))
         elif is_math:
             self.out.append(f'<div class="math block">{escape(chr(10).join(body), quote=False)}</div>')
@@ -184,8 +141,6 @@ class BlockReader:
     def _code(self, body: list[str], style: Style, language: str) -> None:
         code = "\n".join(_CALLOUTS.sub("", line) for line in body)
         if "attributes" in style.attributes or "subs=" in style.attributes:
-            from glossator.ingest.formats.asciidoc.preprocess import replace_attributes
-
             code = replace_attributes(code, self.inline.attributes)
         name = f' class="language-{escape(language)}"' if language else ""
         self.out.append(f"<pre><code{name}>{escape(code, quote=False)}</code></pre>")
@@ -195,8 +150,6 @@ class BlockReader:
         self.out.append(f'<div class="admonition {kind.lower()}"><p class="admonition-title">{title}</p>{html}</div>')
 
     def _list(self, style: Style) -> None:
-        from glossator.ingest.formats.asciidoc.lists import read_list
-
         self._title(style)
         self.out.append(read_list(self, ()))
 
@@ -243,8 +196,3 @@ class BlockReader:
                 break
             self.position += 1
         return [line for line in self.lines[first : self.position] if not line.startswith("//")]
-
-    def text(self, lines: list[str]) -> str:
-        """The lines of a paragraph as HTML; ` +` at the end of one is a line break."""
-        joined = "\n".join(line.strip() for line in lines)
-        return re.sub(r" \+\n", "<br>", self.inline.html(joined)).removesuffix(" +")

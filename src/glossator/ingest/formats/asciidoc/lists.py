@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import re
 
-from glossator.ingest.formats.asciidoc.blocks import LIST_ITEM, TERM, BlockReader
+from glossator.ingest.formats.asciidoc.lines import LIST_ITEM, TERM, LineReader
 
 _CALLOUT = re.compile(r"<[\d.]{1,3}>")
 _BREAKS_TEXT = re.compile(r"\+|-{4,}|\.{4,}|={4,}|\*{4,}|_{4,}|--|\|={3,}|`{3,}.*|\[.*\]|//.*")
 MAX_LIST_DEPTH = 12
 
 
-def read_list(reader: BlockReader, above: tuple[str, ...]) -> str:
+def read_list(reader: LineReader, above: tuple[str, ...]) -> str:
     """The list at the reader's position; `above` are the markers of the lists that it is in."""
     own = _marker(reader.line)
     is_terms = own in ("::", ":::", "::::", ";;")
@@ -37,7 +37,7 @@ def _marker(line: str) -> str:
     return term["marker"] if term and "://" not in term["text"] else ""
 
 
-def _skip_to_item(reader: BlockReader) -> None:
+def _skip_to_item(reader: LineReader) -> None:
     """Pass blank lines if the list goes on after them."""
     position = reader.position
     reader.skip_blank()
@@ -45,7 +45,7 @@ def _skip_to_item(reader: BlockReader) -> None:
         reader.position = position
 
 
-def _item(reader: BlockReader, markers: tuple[str, ...]) -> str:
+def _item(reader: LineReader, markers: tuple[str, ...]) -> str:
     match = LIST_ITEM.fullmatch(reader.line)
     text = match["text"] if match else reader.line
     reader.position += 1
@@ -55,7 +55,7 @@ def _item(reader: BlockReader, markers: tuple[str, ...]) -> str:
     return f"<li>{mark}{reader.text(lines)}{_inside(reader, markers)}</li>"
 
 
-def _term(reader: BlockReader, markers: tuple[str, ...]) -> str:
+def _term(reader: LineReader, markers: tuple[str, ...]) -> str:
     match = TERM.fullmatch(reader.line)
     reader.position += 1
     term, rest = (match["text"], match["rest"] or "") if match else (reader.line, "")
@@ -68,7 +68,7 @@ def _term(reader: BlockReader, markers: tuple[str, ...]) -> str:
     return f"<dt>{reader.inline.html(term)}</dt><dd>{text}{_inside(reader, markers)}</dd>"
 
 
-def _text_lines(reader: BlockReader) -> list[str]:
+def _text_lines(reader: LineReader) -> list[str]:
     """The lines of an item's first paragraph."""
     lines = []
     while reader.line.strip() and not _marker(reader.line) and not _BREAKS_TEXT.fullmatch(reader.line.strip()):
@@ -77,7 +77,7 @@ def _text_lines(reader: BlockReader) -> list[str]:
     return lines
 
 
-def _inside(reader: BlockReader, markers: tuple[str, ...]) -> str:
+def _inside(reader: LineReader, markers: tuple[str, ...]) -> str:
     """The lists and blocks that belong to an item: lists of other markers, and blocks after a line with `+`."""
     parts: list[str] = []
     while reader.position < len(reader.lines):
@@ -98,7 +98,7 @@ def _inside(reader: BlockReader, markers: tuple[str, ...]) -> str:
     return "".join(parts)
 
 
-def _attached(reader: BlockReader) -> str:
+def _attached(reader: LineReader) -> str:
     """One block that belongs to an item."""
     count = len(reader.out)
     outside, reader.is_in_item = reader.is_in_item, True

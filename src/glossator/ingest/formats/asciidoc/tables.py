@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from html import escape
 
-from glossator.ingest.formats.asciidoc.blocks import BlockReader, Style
+from glossator.ingest.formats.asciidoc.lines import LineReader, Style
 
 _CELL = re.compile(
     r"(?:(?<=\s)|^)(?:(?P<count>\d{1,3})?(?:\.(?P<rows>\d{1,3}))?(?P<kind>[+*]))?(?:[<^>]?(?:\.[<^>])?)(?P<style>[adehlms])?(?<!\\)\|"
@@ -18,7 +18,7 @@ _COLUMNS = re.compile(r"cols=\"([^\"]*)\"|cols=(\d+)")
 MAX_COLUMNS = 100
 
 
-def table(body: list[str], style: Style, reader: BlockReader, kind: str) -> str:
+def table(body: list[str], style: Style, reader: LineReader, kind: str) -> str:
     """A table; its first row is a heading if it says so, or if a blank line follows it."""
     cells = list(_separated(body, kind, reader) if kind in ",:" else _cells(body, reader, kind))
     columns = _column_count(body, style, cells, kind)
@@ -57,7 +57,7 @@ def _implied_header(body: list[str]) -> bool:
     return len(body) > 1 and bool(body[0].strip()) and not body[1].strip()
 
 
-def _cells(body: list[str], reader: BlockReader, kind: str) -> Iterator[str]:
+def _cells(body: list[str], reader: LineReader, kind: str) -> Iterator[str]:
     text = "\n".join(body)
     text = text.replace("!", "|") if kind == "!" else text
     marks = list(_CELL.finditer(text))
@@ -70,7 +70,7 @@ def _cells(body: list[str], reader: BlockReader, kind: str) -> Iterator[str]:
         yield from [html if mark["kind"] == "*" else ""] * (times - 1)
 
 
-def _cell(content: str, style: str, reader: BlockReader) -> str:
+def _cell(content: str, style: str, reader: LineReader) -> str:
     if style == "a":
         return reader.nested(content.split("\n"))
     if style == "m":
@@ -80,7 +80,7 @@ def _cell(content: str, style: str, reader: BlockReader) -> str:
     return reader.inline.html(content)
 
 
-def _separated(body: list[str], kind: str, reader: BlockReader) -> Iterator[str]:
+def _separated(body: list[str], kind: str, reader: LineReader) -> Iterator[str]:
     """The cells of a table in the form of CSV."""
     try:
         for row in csv.reader(body, delimiter=kind):

@@ -15,7 +15,7 @@ from docutils.parsers.rst.directives.admonitions import BaseAdmonition
 from docutils.statemachine import StringList
 
 from glossator.ingest.formats.includes import MAX_INCLUDE_DEPTH
-from glossator.ingest.formats.rst.registry import current_page
+from glossator.ingest.formats.rst.page import current_page
 
 MAX_INCLUDES = 500
 """Of one page; files that include each other would go on without end."""

@@ -22,7 +22,8 @@ from glossator.ingest.files import read_text
 from glossator.ingest.formats.html import ExtractedPage, extract
 from glossator.ingest.formats.includes import IncludeReader
 from glossator.ingest.formats.plain_text import plain_paragraphs, split_at_limit
-from glossator.ingest.formats.rst.registry import PageScope, sphinx_syntax
+from glossator.ingest.formats.rst.page import PageScope
+from glossator.ingest.formats.rst.registry import sphinx_syntax
 from glossator.ingest.formats.rst.to_html import to_html
 from glossator.ingest.parsing.values import ParseContext
 

@@ -11,7 +11,7 @@ from urllib.parse import quote
 from docutils import nodes
 from docutils.utils import unescape
 
-from glossator.ingest.formats.rst.registry import current_page
+from glossator.ingest.formats.rst.page import current_page
 
 RoleFunction = Callable[..., tuple[list[nodes.Node], list[Any]]]
 
