@@ -103,7 +103,7 @@ SOURCES: list[tuple[Callable[[Path], Path], str, str]] = [
     (binary, "binary file", ""),
     (broken_utf_8, "not UTF-8 text (byte 5)", "Save it as UTF-8"),
     (unclosed_front_matter, "front matter is not closed", "Add a line with ---"),
-    (huge, "the file has 50 MB, more than the limit of 10 MB", "GLOSSATOR_MAX_FILE_MB"),
+    (huge, "the file is larger than the limit of 10 MB", "GLOSSATOR_MAX_FILE_MB"),
     (blank, "no text", ""),
     (folder_loop, "contains no readable files", ".md"),
     (name_with_a_line_end, "no where [31m does not exist", "Pass a folder or file"),

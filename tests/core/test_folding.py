@@ -86,10 +86,10 @@ def test_a_sentence_without_spaces_is_a_statement() -> None:
 
 
 @pytest.mark.parametrize(("language", "code"), CODES.items())
-def test_the_language_of_each_book_is_told(language: str, code: str) -> None:
+def test_the_language_of_each_book_is_detected(language: str, code: str) -> None:
     assert main_language([" ".join(passage["text"] for passage in LANGUAGES[language]["passages"])]) == code
 
 
 @pytest.mark.parametrize(("code", "text"), SENTENCES.items())
-def test_the_language_of_a_text_is_told(code: str, text: str) -> None:
+def test_the_language_of_a_text_is_detected(code: str, text: str) -> None:
     assert language_of(text) == code

@@ -55,7 +55,7 @@ def test_every_setting_in_the_files_exists() -> None:
             assert set(re.findall(r"\bGLOSSATOR_[A-Z_]+", file.read_text("utf-8"))) <= settings, file.name
 
 
-def test_variables_of_the_compose_file_are_no_settings() -> None:
+def test_variables_of_the_compose_file_are_not_settings() -> None:
     """Its `.env` may be read by a command as well."""
     assert not OWN_NAMES & {f"GLOSSATOR_{name.upper()}" for name in Settings.model_fields}
 

@@ -1,4 +1,4 @@
-"""docs/security.md: every promise names a test that exists, and SECURITY.md leads there."""
+"""docs/security.md: every guarantee names a test that exists, and SECURITY.md leads there."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ import re
 from paths import ROOT
 
 PAGE = (ROOT / "docs" / "security.md").read_text("utf-8")
-PROMISES = [
+GUARANTEES = [
     row.strip("|").split("|")
-    for row in PAGE.partition("## Promises")[2].partition("\n## ")[0].splitlines()
-    if row.startswith("| ") and not row.startswith(("| **", "| promise"))
+    for row in PAGE.partition("## Guarantees")[2].partition("\n## ")[0].splitlines()
+    if row.startswith("| ") and not row.startswith(("| **", "| guarantee"))
 ]
 
 
-def test_every_promise_names_tests_that_exist() -> None:
-    assert len(PROMISES) > 25
-    for promise, tests in PROMISES:
+def test_every_guarantee_names_tests_that_exist() -> None:
+    assert len(GUARANTEES) > 25
+    for guarantee, tests in GUARANTEES:
         named = re.findall(r"`(tests/[\w/]+\.py)`", tests)
-        assert named, promise
+        assert named, guarantee
         for name in named:
             assert "def test_" in (ROOT / name).read_text("utf-8"), name
 

@@ -29,7 +29,7 @@ UNREADABLE: dict[str, tuple[bytes, str]] = {
     "only front matter": (b"---\ntitle: A\n---\n", "the page has no text."),
     "too large": (
         b"words " * 200_000,
-        "the file has 1 MB, more than the limit of 1 MB. Split it, or raise GLOSSATOR_MAX_FILE_MB.",
+        "the file is larger than the limit of 1 MB. Split it, or raise GLOSSATOR_MAX_FILE_MB.",
     ),
 }
 

@@ -260,7 +260,7 @@ LEFT_OUT = {
 
 
 @pytest.mark.parametrize(("files", "reasons"), LEFT_OUT.values(), ids=LEFT_OUT.keys())
-def test_readable_files_that_are_no_pages_are_reported_by_kind(
+def test_readable_files_that_are_not_pages_are_reported_by_kind(
     files: dict[str, str], reasons: dict[str, str], tmp_path: Path
 ) -> None:
     skipped = read(write(tmp_path, files)).skipped

@@ -135,14 +135,14 @@ def test_generated_reference_is_left_out_with_one_note(source: str, tmp_path: Pa
     assert "mkdocstrings generates their text from code" in note.note
 
 
-def test_link_definitions_are_no_generated_reference(tmp_path: Path) -> None:
+def test_link_definitions_are_not_generated_references(tmp_path: Path) -> None:
     page = "See [the guide][guide].\n\n::: package.module\n\n[guide]: https://example.org/guide\n"
     assert read_page(tmp_path, page, "site_name: B\nplugins: [mkdocstrings]") == "See the guide."
     (note,) = read_source(str(tmp_path), "", LIMIT).notes
     assert note.note.startswith("1 ::: block left out")
 
 
-def test_admonitions_are_no_generated_reference(tmp_path: Path) -> None:
+def test_admonitions_are_not_generated_references(tmp_path: Path) -> None:
     page = "::: warning\nMind the gap.\n:::\n\n### Section\n"
     assert read_page(tmp_path, page, "site_name: B\nplugins: [mkdocstrings]") == "Mind the gap.\n\nSection"
     assert not read_source(str(tmp_path), "", LIMIT).notes

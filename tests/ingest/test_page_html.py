@@ -96,7 +96,7 @@ def test_link_from_a_folder_leads_up(tmp_path: Path) -> None:
     assert 'href="../page#x"' in page(found, "a/b.md").html
 
 
-def test_link_to_a_file_that_is_no_page(tmp_path: Path) -> None:
+def test_link_to_a_file_that_is_not_a_page(tmp_path: Path) -> None:
     """It leads to the published site, if there is one."""
     files: dict[str, str | bytes] = {"page.md": "# Page\n\n[x](data/table.csv) [y](javascript:alert(1)) Text.\n"}
     published = page(read(tmp_path, files)).html

@@ -198,7 +198,7 @@ def test_chosen_version_is_the_current_one_and_must_exist() -> None:
         [],
     ],
 )
-def test_numbered_chapters_and_single_folders_are_no_versions(routes: list[str]) -> None:
+def test_numbered_chapters_and_single_folders_are_not_versions(routes: list[str]) -> None:
     assert find_versions(routes) == ()
 
 

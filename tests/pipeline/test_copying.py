@@ -1,4 +1,4 @@
-"""`glossator index copy`: the same book in another index, complete and compared before readers see it."""
+"""`glossator index copy`: the same book in another index, complete and compared before it is used."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ def test_pronoun_refers_to_a_short_selection(sample: Book, asked: dict[str, str]
 
 
 @pytest.mark.parametrize("answered", [True, False], ids=["answered", "refused"])
-def test_selections_are_told_apart_by_whether_they_answer(sample: Book, answered: bool) -> None:
+def test_selections_that_answer_the_question_are_recognised(sample: Book, answered: bool) -> None:
     asked = [each for each in ASKED if each["answered"] is answered]
     assert len(asked) == 30
     right = [sample.ask(each["question"], selected_text=each["selection"]).abstained is not answered for each in asked]

@@ -77,7 +77,7 @@ def test_a_port_is_reserved_in_either_family(family: str) -> None:
         assert worker.getsockname() == reserved.getsockname()
 
 
-def test_closed_connections_keep_no_later_server_from_the_port() -> None:
+def test_closed_connections_do_not_block_the_port_for_a_later_server() -> None:
     with reserve_port(HOST, 0) as reserved:
         port = reserved.getsockname()[1]
         with worker_socket(reserved) as worker:

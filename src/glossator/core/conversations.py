@@ -117,7 +117,7 @@ class Turn:
 
 @dataclass(frozen=True, slots=True)
 class Feedback:
-    """A reader's feedback on an answer."""
+    """A user's feedback on an answer."""
 
     receipt_id: str
     rating: Rating

@@ -51,7 +51,7 @@ class Question:
 
     @property
     def context_mode(self) -> ContextMode:
-        """Whether the answer comes from the book or from the reader's selection."""
+        """Whether the answer comes from the book or from the user's selection."""
         return ContextMode.RETRIEVAL_PIPELINE if self.selection is None else ContextMode.USER_PROVIDED
 
     @property

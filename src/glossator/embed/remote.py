@@ -37,8 +37,8 @@ class RemoteEmbedder:
     """Embeds through an HTTP API; the first request is sent when a result is needed.
 
     `indexed` is the fingerprint of an index: if this model made it, its dimension is known without a request, and the
-    index can be opened while the model is down. A reader waits for `calibration_seconds` until the model is calibrated;
-    the calibration continues, and later readers have it.
+    index can be opened while the model is down. A question waits at most `calibration_seconds` for the calibration; it
+    continues, and later questions use it.
     """
 
     def __init__(

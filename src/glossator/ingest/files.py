@@ -10,15 +10,18 @@ _MAX_PEEK_BYTES = 1_000_000
 _UTF16_BYTE_ORDER_MARKS = (b"\xff\xfe", b"\xfe\xff")
 
 
+def file_too_large(max_bytes: int) -> SourceError:
+    """The error for a file over the limit."""
+    return SourceError(
+        f"the file is larger than the limit of {max_bytes / 1e6:.0f} MB.", "Split it, or raise GLOSSATOR_MAX_FILE_MB."
+    )
+
+
 def check_size(path: Path, max_bytes: int) -> None:
-    """Reject a file that is too large or no regular file."""
+    """Reject a file that is too large or not a regular file."""
     try:
-        size = path.stat().st_size
-        if size > max_bytes:
-            raise SourceError(
-                f"the file has {size / 1e6:.0f} MB, more than the limit of {max_bytes / 1e6:.0f} MB.",
-                "Split it, or raise GLOSSATOR_MAX_FILE_MB.",
-            )
+        if path.stat().st_size > max_bytes:
+            raise file_too_large(max_bytes)
         if not path.is_file():
             raise SourceError("this is not a regular file.")
     except OSError as error:

@@ -113,9 +113,9 @@ class PreparedPassages:
         return "".join(self.texts[number - 1][offset] for offset in offsets), offsets
 
     def reading(self, claim: str, number: int, window: Window) -> ClaimReadings | None:
-        """What the reader says of a claim and a window of a passage.
+        """What the reader model says about a claim and a window of a passage.
 
-        None without a reader, in a language that it does not know, or if its budget is used up.
+        None without a reader model, in a language that it does not know, or if its budget is used up.
         """
         if self._read is None or self.tokenized[number - 1].content.language != MODEL_LANGUAGE:
             return None

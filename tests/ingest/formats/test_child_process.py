@@ -20,7 +20,7 @@ FAILURES = {
     "exit": "it crashed the parser: it is damaged, or needs more than 1.0 GB. Repair or split the file.",
     "busy": "reading it took more than 1 seconds. Split or simplify the file.",
     "memory": "reading it needs too much memory. Split the file.",
-    "much": "it has more than 0 MB of text. Split the file.",
+    "much": "its text is larger than 0 MB. Split the file.",
     "bug": "the file cannot be parsed (ZeroDivisionError). Check that it is not damaged.",
     "nested": "it is nested too deeply. Simplify the file.",
     "write": "the file cannot be parsed (OSError). Check that it is not damaged.",

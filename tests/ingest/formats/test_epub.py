@@ -140,7 +140,7 @@ def test_an_unreadable_book_fails_with_a_reason(
     assert failure.value.message == reason
 
 
-def test_a_file_that_is_no_archive_is_skipped_and_the_others_are_read(tmp_path: Path) -> None:
+def test_a_file_that_is_not_an_archive_is_skipped_and_the_others_are_read(tmp_path: Path) -> None:
     (tmp_path / "bad.epub").write_bytes(b"PK\x03\x04 no archive")
     write_epub(tmp_path / "good.epub")
     contents = read_source(str(tmp_path), "", LIMIT)
@@ -156,14 +156,14 @@ def test_a_document_that_unpacks_beyond_the_limit_is_left_out(tmp_path: Path) ->
     bomb = b"<p>" + b"a" * (archive.MAX_FILE_BYTES + 1)
     file = read_epub(write_epub(tmp_path / "a.epub", {"OEBPS/text/two.xhtml": bomb}), LIMIT)
     assert [p.name for p in file.pages] == ["text/one a.xhtml"]
-    assert "OEBPS/text/two.xhtml has more than 20 MB unpacked" in file.notes[-1]
+    assert "OEBPS/text/two.xhtml is larger than 20 MB unpacked" in file.notes[-1]
 
 
 def test_all_files_together_have_a_limit(tmp_path: Path) -> None:
     with zipfile.ZipFile(write_epub(tmp_path / "a.epub")) as file:
         book = archive.EpubArchive(file, remaining_bytes=len(ONE) + 1)
         assert book.read("OEBPS/text/one a.xhtml") == ONE.encode()
-        with pytest.raises(SourceError, match="all files together more than 200 MB"):
+        with pytest.raises(SourceError, match="all files together are larger than 200 MB"):
             book.read("OEBPS/text/two.xhtml")
 
 

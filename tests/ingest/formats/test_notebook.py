@@ -91,7 +91,7 @@ def test_older_notebooks_are_read() -> None:
 
 
 @pytest.mark.parametrize("text", ["{", "[]", "[" * 100_000, '"a"'])
-def test_what_is_no_notebook_fails_with_a_reason(text: str) -> None:
+def test_a_file_that_is_not_a_notebook_fails_with_a_reason(text: str) -> None:
     with pytest.raises(SourceError, match="notebook"):
         read_notebook(text, "plain")
 

@@ -84,7 +84,7 @@ def book(folder: Path) -> Iterator[Book]:
         yield opened
 
 
-def test_dry_run_keeps_nothing_of_a_repository(repo: Repo, book: Book, folder: Path) -> None:
+def test_dry_run_stores_nothing_of_a_repository(repo: Repo, book: Book, folder: Path) -> None:
     book.ingest(repo.url)
     repo.commit({"tides.md": None, "drafts/bread.md": None, "ebb.md": TIDES})
     before = contents_of(folder / "data")
@@ -279,6 +279,7 @@ def test_files_become_folders_and_large_files_are_skipped(repo: Repo, folder: Pa
 
     repo.commit({"a": "file", "large.md": "x" * 2_000})
     assert written() == ([".gitignore", "a", "drafts/bread.md", "tides.md"], ["large.md"])
+    assert "raise GLOSSATOR_MAX_FILE_MB" in repository.write(repository.fetch(Remote(repo.url), ""), 1_000)[0].reason
     repo.commit({"a": None, "large.md": None, "drafts/bread.md": None})
     repo.commit({"a/b": "now a folder", "drafts": "now a file"})
     assert written() == ([".gitignore", "a/b", "drafts", "tides.md"], [])
@@ -346,7 +347,7 @@ LOCATIONS = {
 
 
 @pytest.mark.parametrize(("source", "kind"), LOCATIONS.items())
-def test_kind_of_a_source_is_told_by_its_form(source: str, kind: SourceKind) -> None:
+def test_kind_of_a_source_is_detected_by_its_form(source: str, kind: SourceKind) -> None:
     location = locate(source)
     assert location.kind(location.ref) is kind
 

@@ -83,7 +83,7 @@ def test_site_is_ingested_cited_and_kept_fresh(site: Site, command: Run) -> None
     assert changed["embeddings"]["made"] < changed["chunks"]
 
 
-def test_dry_run_asks_for_changes_only_and_keeps_nothing(site: Site, command: Run, data: Path) -> None:
+def test_dry_run_sends_conditional_requests_and_stores_nothing(site: Site, command: Run, data: Path) -> None:
     url = f"{site.url}/docs/"
     report_of(command("ingest", url, "--allow-private", "--json"))
     site.page("/docs/tides", TIDES.replace("gravity", "attraction"), etag='"new"')

@@ -37,7 +37,7 @@ def test_token_reads_and_writes_for_its_user_from_its_origin(closed_store: KeySt
     assert jwt.get_unverified_header(token)["alg"] == "HS256"
 
 
-def test_a_token_closes_no_server(store: KeyStore, path: Path) -> None:
+def test_the_server_stays_open_after_a_token_is_created(store: KeyStore, path: Path) -> None:
     store.create_token(SITE)
     assert store.is_open
     assert stat.S_IMODE(path.stat().st_mode) == 0o600

@@ -77,7 +77,7 @@ def test_every_error_has_a_status_and_a_code(kind: type[GlossatorError]) -> None
         assert problem.message
 
 
-def test_no_memory_is_no_bug_but_a_reason_to_try_later() -> None:
+def test_running_out_of_memory_is_reported_as_overload() -> None:
     problem = problem_from(MemoryError(SECRET_ERROR))
     assert (problem.status, problem.code) == (503, "SERVICE_UNAVAILABLE")
     assert problem.retry_after

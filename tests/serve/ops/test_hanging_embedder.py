@@ -1,4 +1,4 @@
-"""A remote embedding model that hangs or is down: keywords are searched, and a circuit breaker spares the readers."""
+"""A remote embedding model that hangs or is down: keywords are searched, and a circuit breaker limits the waiting."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Two real worker processes: whichever gets a request, readers see one server.
+"""Two real worker processes: whichever gets a request, clients see one server.
 
 A request reaches a chosen worker because connections that another one accepts are closed before anything is sent.
 """

@@ -63,14 +63,14 @@ def test_only_sentences_of_a_model_have_emphasis(page: Page) -> None:
     expect(answers(page)).to_contain_text(STARS)
 
 
-def test_words_of_a_quote_within_a_sentence_of_a_model_are_no_quote(page: Page) -> None:
+def test_words_of_a_quote_within_a_sentence_of_a_model_are_not_a_quote(page: Page) -> None:
     open_chat(page)
     script_answers(page, answer_stream("An *extra* box. [1]", cited_source(GLOSSARY, "x")))
     ask(page, QUESTION)
     expect(answers(page).locator("em")).to_have_text("extra")
 
 
-def test_mark_in_a_quote_is_no_citation(page: Page) -> None:
+def test_mark_in_a_quote_is_not_a_citation(page: Page) -> None:
     open_chat(page)
     script_answers(page, answer_stream("See (7) and *this*. [1]", cited_source(GLOSSARY, "See [7] and *this*.")))
     ask(page, QUESTION)

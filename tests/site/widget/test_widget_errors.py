@@ -233,7 +233,7 @@ def test_a_silent_stream_times_out(page: Page, proxy: FaultyProxy, stream: Canne
 
 def test_heartbeats_prevent_the_timeout(page: Page, proxy: FaultyProxy, stream: CannedResponse) -> None:
     alive = [threading.Event() for _ in range(4)]
-    beats = [piece for event in alive for piece in (event, b": still here\n\n")]
+    beats = [piece for event in alive for piece in (event, b": keep-alive\n\n")]
     go_on = threading.Event()
     proxy.replies = [stream.with_pieces(*beats, go_on, *stream.events)]
     page.add_init_script(COUNT_READS)

@@ -178,7 +178,7 @@ ReadableStreamDefaultReader.prototype.read = async function () {
 SPELLINGS: dict[str, Callable[[bytes], bytes]] = {
     "as it is": lambda body: body,
     "CRLF": lambda body: body.replace(b"\n", b"\r\n"),
-    "comments": lambda body: b": hello\n\n" + body.replace(b"\n\n", b"\n\n: still here\n\n:\n\n"),
+    "comments": lambda body: b": hello\n\n" + body.replace(b"\n\n", b"\n\n: keep-alive\n\n:\n\n"),
     "comments within": lambda body: body.replace(b"data: ", b": a comment\ndata: "),
     "no blanks": lambda body: body.replace(b"event: ", b"event:").replace(b"data: ", b"data:"),
     "other fields": lambda body: body.replace(b"event: ", b"retry: 10\nevent: "),

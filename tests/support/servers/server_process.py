@@ -22,7 +22,7 @@ from httpx_sse import ServerSentEvent, aconnect_sse
 
 from commands import COMMAND, quick_folder
 from doors import Body
-from streams import ENDPOINTS, MAX_WAIT_SECONDS, PATIENT_SETTINGS, new_id
+from streams import ENDPOINTS, LONG_TIMEOUTS, MAX_WAIT_SECONDS, new_id
 
 
 @dataclass(frozen=True)
@@ -81,7 +81,7 @@ def server_process(
     data: Path, *, start: list[str] = COMMAND, workers: int = 1, **values: Any
 ) -> Iterator[ServerProcess]:
     """A server, from start to shutdown."""
-    variables = {f"GLOSSATOR_{name.upper()}": str(value) for name, value in (PATIENT_SETTINGS | values).items()}
+    variables = {f"GLOSSATOR_{name.upper()}": str(value) for name, value in (LONG_TIMEOUTS | values).items()}
     command = [*start, "serve", "--port", "0", "--workers", str(workers), "--data-dir", str(data)]
     with quick_folder() as folder, (folder / "log").open("wb") as written:
         log = folder / "log"

@@ -122,7 +122,7 @@ JSON_CONTENT_TYPES = ["application/json", "application/json; charset=utf-8", "Ap
 MAX_BODY, TOO_LARGE_BODY = 1_000_000, 1_048_577
 """Sizes in bytes below and above 1 MB, whether it is counted as 1,000,000 or 1,048,576."""
 _DEEP = 10_000
-PATIENT_STREAMS = StreamLimits(first_event_seconds=600)
+LONG_STREAM_TIMEOUTS = StreamLimits(first_event_seconds=600)
 """An error before the first event is a status, however busy the machine is."""
 
 
@@ -133,7 +133,7 @@ async def serving(
     """A client of a server in this process, from start to shutdown."""
     loaded = load_settings(data_dir=data, **settings)
     engine = wire(loaded, cooldown_seconds=LONG_COOLDOWN)
-    app = create_app(loaded, engine, streams=Streams(PATIENT_STREAMS), options=options)
+    app = create_app(loaded, engine, streams=Streams(LONG_STREAM_TIMEOUTS), options=options)
     transport = httpx.ASGITransport(app, raise_app_exceptions=False)
     async with (
         app.router.lifespan_context(app),

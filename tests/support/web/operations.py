@@ -14,7 +14,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 import glossator
 from data_dirs import copy_data
-from doors import BASE, PATIENT_STREAMS
+from doors import BASE, LONG_STREAM_TIMEOUTS
 from glossator.core.settings import load_settings
 from glossator.pipeline.wiring import Engine, wire
 from glossator.serve.app import ServerOptions, create_app
@@ -37,7 +37,7 @@ async def open_server(
     """A client of a server in this process, and the server's engine."""
     settings = load_settings(data_dir=folder, **values)
     engine = wire(settings, cooldown_seconds=LONG_COOLDOWN)
-    app = create_app(settings, engine, streams=Streams(PATIENT_STREAMS), options=options)
+    app = create_app(settings, engine, streams=Streams(LONG_STREAM_TIMEOUTS), options=options)
     transport = httpx.ASGITransport(app, raise_app_exceptions=False)
     async with (
         app.router.lifespan_context(app),

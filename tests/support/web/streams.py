@@ -51,7 +51,7 @@ NO_LIMITS = StreamLimits(
     max_orphaned=ALL,
 )
 """No stream is cancelled because the machine is busy."""
-PATIENT_SETTINGS: dict[str, Any] = {
+LONG_TIMEOUTS: dict[str, Any] = {
     "verify_models": False,
     "cache_answers": 0,
     "answer_seconds": LONG_SECONDS,
@@ -311,7 +311,7 @@ async def eventually(condition: Callable[[], object]) -> None:
 @asynccontextmanager
 async def stream_server(folder: Path, policy: RetryPolicy = NO_TIMEOUTS, **values: Any) -> AsyncIterator[StreamServer]:
     """A server from start to shutdown, which gives nothing up because the machine is busy."""
-    settings = load_settings(data_dir=folder, **(PATIENT_SETTINGS | values))
+    settings = load_settings(data_dir=folder, **(LONG_TIMEOUTS | values))
     engine, streams = wire(settings, policy, LONG_COOLDOWN), Streams(NO_LIMITS)
     app = create_app(settings, engine, streams=streams)
     transport = httpx.ASGITransport(app, raise_app_exceptions=False)

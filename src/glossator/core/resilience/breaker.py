@@ -8,7 +8,7 @@ from enum import StrEnum
 from threading import Lock
 
 COOLDOWN_SECONDS = 3.0
-"""A provider that works again is used within 5 s; while it hangs, one reader at a time waits for it."""
+"""A provider that works again is used within 5 s; while it hangs, one request at a time waits for it."""
 
 
 class BreakerState(StrEnum):

@@ -186,7 +186,7 @@ def _read(url: str, response: httpx2.Response, max_bytes: int) -> bytes:
         content += block
         if len(content) > max_bytes:
             raise FetchRefused(
-                f"{url} has more than the limit of {max_bytes / 1e6:.1f} MB.", "Raise GLOSSATOR_MAX_FILE_MB."
+                f"{url} is larger than the limit of {max_bytes / 1e6:.1f} MB.", "Raise GLOSSATOR_MAX_FILE_MB."
             )
     return bytes(content)
 

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from glossator.core.files import make_private_folder, storage_errors
 from glossator.core.types import SkippedFile
+from glossator.ingest.files import file_too_large
 from glossator.ingest.git.command import MAX_OUTPUT_BYTES, FolderLimit, git, too_large
 from glossator.ingest.git.remote import Remote, check_ref
 
@@ -143,7 +144,7 @@ class Repository:
             if mode not in _REGULAR or not _is_safe(name):
                 continue
             if int(size) > max_bytes:
-                skipped.append(SkippedFile(name, f"the file has {int(size) / 1e6:.0f} MB, more than the limit."))
+                skipped.append(SkippedFile(name, str(file_too_large(max_bytes))))
                 continue
             count, total = count + 1, total + int(size)
             if count > MAX_FILES or total > MAX_TREE_BYTES:

@@ -79,7 +79,7 @@ class ParserProcess:
         except ValueError:
             self._kill()
             raise SourceError(
-                f"it has more than {self._limits.result_bytes / 1e6:.0f} MB of text.", "Split the file."
+                f"its text is larger than {self._limits.result_bytes / 1e6:.0f} MB.", "Split the file."
             ) from None
         finally:
             timer.cancel()

@@ -101,5 +101,5 @@ def _content(fetcher: Fetcher, address: str) -> bytes:
     except zlib.error:
         raise FetchRefused("it is not valid gzip.") from None
     if unzip.unconsumed_tail:
-        raise FetchRefused(f"it has more than {MAX_SITEMAP_BYTES / 1e6:.0f} MB.")
+        raise FetchRefused(f"it is larger than {MAX_SITEMAP_BYTES / 1e6:.0f} MB.")
     return data

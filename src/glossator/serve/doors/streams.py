@@ -21,7 +21,7 @@ from glossator.pipeline.answering import AnswerIterator
 from glossator.serve.problems import RequestRejected
 
 STREAM_HEADERS = {"Cache-Control": "no-store, no-transform", "X-Accel-Buffering": "no"}
-_HEARTBEAT = ": still here\n\n"
+HEARTBEAT = ": keep-alive\n\n"
 _EVENT_ID = re.compile(r"([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})\.(\d{1,9})\.([0-9a-f]{8})([ts]?)")
 
 
@@ -218,7 +218,7 @@ async def _events(
     try:
         while len(stream.text) < offset and not stream.finished:
             if not await _is_set(stream.changed, heartbeat_seconds):
-                yield _HEARTBEAT
+                yield HEARTBEAT
         if offset and _digest(stream.text[:offset]) != position.digest:
             yield event("error", stream_format.error(_stream_lost()))
             return
@@ -232,7 +232,7 @@ async def _events(
             if finished:
                 break
             if not await _is_set(changed, heartbeat_seconds):
-                yield _HEARTBEAT
+                yield HEARTBEAT
         for last in _ending(
             stream, replace(position, offset=offset, digest=_digest(stream.text[:offset])), stream_format
         ):

@@ -20,13 +20,13 @@ from glossator.core.settings import Settings
 from glossator.pipeline.sources import indexed_sources
 from glossator.pipeline.wiring import Engine
 from glossator.serve.doors.base import DEFAULT_DOOR, StrictBody
-from glossator.serve.doors.streams import STREAM_HEADERS, event
+from glossator.serve.doors.streams import HEARTBEAT, STREAM_HEADERS, event
 from glossator.serve.jobs.files import Job, JobFiles, JobStatus
 from glossator.serve.jobs.start import start_job
 from glossator.serve.problems import RequestRejected
 
 POLL_SECONDS = 0.25
-_HEARTBEAT, _HEARTBEAT_SECONDS = ": still here\n\n", 10.0
+_HEARTBEAT_SECONDS = 10.0
 _STREAM_SHARE = 0.5
 """Of the time that a request may take; then the stream ends, and a client that reconnects gets the current state."""
 _EVENTS: dict[str, Any] = {
@@ -157,7 +157,7 @@ async def _events(files: JobFiles, job: Job, deadline: float) -> AsyncIterator[s
             yield _event(job)
         elif time.monotonic() - silent_since > _HEARTBEAT_SECONDS:
             silent_since = time.monotonic()
-            yield _HEARTBEAT
+            yield HEARTBEAT
 
 
 def _event(job: Job) -> str:

@@ -109,7 +109,7 @@ class HealthChecker:
             problem = Problem(
                 HTTPStatus.SERVICE_UNAVAILABLE,
                 "SERVICE_UNAVAILABLE",
-                "Timed out: it did not respond in time.",
+                "Timed out.",
                 retry_after=_RETRY_AFTER_SECONDS,
             )
         except Exception as error:

@@ -39,7 +39,7 @@ class Segment:
     """A segment of a draft.
 
     `raw` is its exact text: `prefix` (layout), `body` (Markdown, here without citation marks), `suffix` (layout).
-    `text` is the body as a reader sees it.
+    `text` is the body as a user sees it.
     """
 
     raw: str

@@ -14,7 +14,7 @@ _COORDINATORS = frozenset("and or but while whereas und oder aber während y o p
 
 
 def check_letters(alignment: Alignment) -> CheckResult:
-    """Letters that the source does not have, or of which it says something else."""
+    """Letters that the source does not have, or about which it says something else."""
     source = alignment.window.tokens
     found = []
     for index, token in enumerate(alignment.claim):
@@ -43,7 +43,7 @@ def _parts(tokens: Sequence[Token]) -> list[int]:
 
 
 def _rival(alignment: Alignment, index: int) -> Token | None:
-    """Another letter of which the source says what the claim says of this one.
+    """Another letter about which the source says what the claim says about this one.
 
     Words before the other letter may belong to both ("press button X to jump and button Y to crouch").
     """

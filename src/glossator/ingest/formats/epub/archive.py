@@ -34,10 +34,10 @@ class EpubArchive:
         except KeyError:
             raise SourceError(f"{name} is missing in the EPUB.", "Check that it is not damaged.") from None
         except _DAMAGED:
-            raise SourceError(f"{name} in the EPUB is damaged.", "Check that it is not damaged.") from None
+            raise SourceError(f"{name} in the EPUB is damaged.", "Get an undamaged copy.") from None
         if len(data) > limit:
             raise SourceError(
-                f"{name} has more than {MAX_FILE_BYTES / 1e6:.0f} MB unpacked, or all files together more than"
+                f"{name} is larger than {MAX_FILE_BYTES / 1e6:.0f} MB unpacked, or all files together are larger than"
                 f" {MAX_TOTAL_BYTES / 1e6:.0f} MB.",
                 "Split the book.",
             )

@@ -360,7 +360,7 @@ class GlossatorChat extends HTMLElement {
 		this.#scrollToEnd();
 	}
 
-	/** Scroll to the end of the log, and follow it until the reader scrolls elsewhere. */
+	/** Scroll to the end of the log, and follow it until the user scrolls elsewhere. */
 	#scrollToEnd() {
 		const { log } = this.#nodes;
 		log.scrollTop = log.scrollHeight;
