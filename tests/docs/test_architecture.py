@@ -97,6 +97,39 @@ def test_no_function_has_more_than_50_lines() -> None:
                 assert (node.end_lineno or 0) - node.lineno < 50, f"{file}: {node.name}"
 
 
+TECHNOLOGIES = {
+    "qdrant_edge": ("store/index/",),
+    "qdrant_client": ("store/index/qdrant/",),
+    "onnxruntime": ("core/inference/", "embed/", "read/"),
+    "pypdfium2": ("ingest/formats/pdf/",),
+    "docutils": ("ingest/formats/rst/",),
+    "sqlite3": ("store/", "embed/cache.py"),
+    "sqlalchemy": ("store/",),
+    "psycopg": ("store/",),
+    "agents": ("answer/llm/",),
+    "openai": ("answer/llm/",),
+    "mcp": ("serve/mcp/",),
+}
+"""Where invariant 10 allows each package to be imported."""
+
+
+@pytest.mark.parametrize("package", TECHNOLOGIES)
+def test_a_technology_is_imported_only_by_its_adapter(package: str) -> None:
+    statement = re.compile(rf"^\s*(?:import|from) {package}\b", re.MULTILINE)
+    importers = {
+        file.relative_to(SOURCE).as_posix() for file in SOURCE.rglob("*.py") if statement.search(file.read_text())
+    }
+    assert importers
+    assert {name for name in importers if not name.startswith(TECHNOLOGIES[package])} == set()
+
+
+def test_private_names_of_modules_are_used() -> None:
+    for file in SOURCE.rglob("*.py"):
+        text = file.read_text("utf-8")
+        for name in re.findall(r"^(?:def |class )?(_[a-zA-Z]\w*)\b", text, re.MULTILINE):
+            assert len(re.findall(rf"\b{name}\b", text)) > 1, f"{file}: {name}"
+
+
 def test_html_is_made_only_where_the_invariants_say() -> None:
     makers = {file.relative_to(SOURCE).as_posix() for file in SOURCE.rglob("*.py") if any(_html_strings(file))}
     assert {name for name in makers if not name.startswith("ingest/")} == {

@@ -28,7 +28,6 @@ _PAGE = re.compile(r"modules/(?P<module>[^/]+)/pages/(?P<path>.+)\.(?:adoc|ascii
 _ENTRY = re.compile(
     r"^(?P<marks>\*+)[ \t]+(?:xref:(?P<target>[^\[\n]*)\[(?P<title>[^\]\n]*)\]|(?P<text>\S[^\n]*))", re.MULTILINE
 )
-_SECTION_TITLE = re.compile(r"^\.([^\s.][^\n]*)|^\* *([^\[\]\n:]+)$", re.MULTILINE)
 _TITLE = re.compile(r"^= +(.+)$", re.MULTILINE)
 _NavEntries = dict[str, tuple[int, str, tuple[str, ...]]]
 """Position, title and parent titles of each page in the navigation, by its path."""

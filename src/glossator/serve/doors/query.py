@@ -31,7 +31,6 @@ from glossator.serve.problems import Problem
 
 _FALLBACK_SECONDS = 0.75
 """Reserved for quoting the book if the language model is too slow."""
-_MIN_DRAFT_SECONDS = 0.5
 
 
 def _not_blank(text: str) -> str:
