@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import accumulate
 
 from glossator.answer.cite import CheckedQuote, cite, cite_selection
@@ -31,6 +32,7 @@ from glossator.pipeline.reading import (
     NOTHING_READ,
     QuestionReading,
     read_if_possible,
+    read_question,
     selection_relevance_with_reader,
 )
 from glossator.pipeline.wiring import Engine
@@ -126,7 +128,7 @@ def _read(engine: Engine, question: str, material: Sequence[ScoredChunk], query:
     if engine.reader is None:
         return NOTHING_READ
     chunks, nearness = [item.chunk for item in material], [item.vectors @ query for item in material]
-    return read_if_possible(engine.reader, question, chunks, nearness)
+    return read_if_possible(partial(read_question, engine.reader, question, chunks, nearness))
 
 
 def _blocks(chunk: Chunk, book: Generation) -> tuple[Block, ...]:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import logging
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -125,7 +126,9 @@ def search_and_read(engine: Engine, book: Generation, question: Question) -> tup
     if found.query is None or engine.reader is None or not _is_open(found, question, effort):
         return found, NOTHING_READ
     nearness = [vectors @ found.query.sentence for vectors in book.index.sentence_vectors(chunks)]
-    reading = read_if_possible(engine.reader, question.text, chunks, nearness, effort, keep=True)
+    reading = read_if_possible(
+        partial(read_question, engine.reader, question.text, chunks, nearness, effort, keep=True)
+    )
     return rescore(found, reading), reading
 
 
@@ -138,18 +141,10 @@ def _is_open(found: RetrievalResult, question: Question, effort: Effort) -> bool
     return lowest <= found.chunks[0].level < highest
 
 
-def read_if_possible(
-    reader: Reader,
-    question: str,
-    chunks: Sequence[Chunk],
-    nearness: Sequence[NDArray[np.float32]],
-    effort: Effort = FULL_EFFORT,
-    *,
-    keep: bool = False,
-) -> QuestionReading:
-    """Read chunks; if the model fails, only the search decides. A user's own selection must not be cached."""
+def read_if_possible(read: Callable[[], QuestionReading]) -> QuestionReading:
+    """What the reader model predicts; if it fails, only the search decides."""
     try:
-        return read_question(reader, question, chunks, nearness, effort, keep=keep)
+        return read()
     except ReaderUnavailable as error:
         _log.warning("reader model not used, ranking by search only: %s", error)
         return NOTHING_READ
@@ -164,7 +159,10 @@ def read_question(
     *,
     keep: bool = False,
 ) -> QuestionReading:
-    """Read the parts of chunks that are nearest to a question, given the nearness of their sentences."""
+    """Read the parts of chunks that are nearest to a question, given the nearness of their sentences.
+
+    `keep` caches what was read; a user's own selection must not be cached.
+    """
     texts = [chunk.text for chunk in chunks]
     if not is_in_model_language(texts) or reader.count_tokens([question])[0] > MAX_QUESTION_TOKENS:
         return NOTHING_READ
