@@ -250,6 +250,30 @@ def test_pages_that_ask_not_to_be_indexed_are_skipped(site: Site, read: Any) -> 
     assert set(reasons(contents, site)) == {"/guide/a.html", "/guide/b/"}
 
 
+@pytest.mark.parametrize(
+    ("header", "is_indexed"),
+    [
+        ("googlebot: noindex", True),
+        ("otherbot: none, nofollow", True),
+        ("unavailable_after: 25 Jun 2030 15:00:00 GMT", True),
+        ("max-snippet: 20, noindex", False),
+        ("Glossator: noindex", False),
+        ("googlebot: nofollow, glossator: noindex", False),
+    ],
+)
+def test_rules_for_other_robots_do_not_count(site: Site, read: Any, header: str, is_indexed: bool) -> None:
+    site.page("/guide/c.html", html("Page C"), headers={"X-Robots-Tag": header})
+    assert ("/guide/c.html" in paths(read(), site)) is is_indexed
+
+
+@pytest.mark.parametrize("content", ["0; url=a.html", "0;URL='./a.html'", "5, url = /guide/a.html"])
+def test_page_that_redirects_by_itself_is_followed(site: Site, read: Any, content: str) -> None:
+    front = f'<html><head><meta http-equiv="Refresh" content="{content}"></head><body></body></html>'
+    site.page("/guide/", front)
+    site.page("/guide/a.html", html("Page A"))
+    assert paths(read(), site) == ["/guide/a.html"]
+
+
 def test_other_types_and_huge_pages_are_skipped(site: Site, read: Any) -> None:
     site.page("/guide/", html("Guide", "data", "huge", "empty", "bomb", "unknown"))
     site.pages["/guide/data"] = Reply(b"{}", content_type="application/json")

@@ -159,7 +159,8 @@ class Fetcher:
         except (httpx2.HTTPError, httpx2.InvalidURL):
             raise FetchRefused(f"{url}: the response cannot be decoded.") from None
         content_type = response.headers.get("content-type", "")
-        fetched = Response(url, response.status_code, content_type, response.headers.get("x-robots-tag", ""), body)
+        robots = "\n".join(response.headers.get_list("x-robots-tag"))  # each may name another robot
+        fetched = Response(url, response.status_code, content_type, robots, body)
         self._store(fetched, response.headers.get("etag", ""), response.headers.get("last-modified", ""))
         return fetched, None
 

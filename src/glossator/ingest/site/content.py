@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urljoin
@@ -33,6 +34,9 @@ _BANNER = re.compile(
 )
 _CONTENT = ", ".join(f"{main} {tag}" for main in ("main", "article", "[role=main]") for tag in ("div", "aside"))
 _WORDS = re.compile(r"[\s,]+")
+_FOR_ROBOT = re.compile(r"\s*(?!unavailable_after|max-)([a-z][\w-]*)\s*:(.*)", re.IGNORECASE)
+"""Rules for one robot in a header. A few rules have a colon as well."""
+_REFRESH = re.compile(r"\s*[\d.]*\s*[;,]?\s*url\s*=\s*[\"']?([^\"']+)", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +88,7 @@ def _parse(url: str, robots: str, html: str) -> SitePage:
     base = urljoin(url, _attribute(tree, "base[href]", "href"))
     rules = _robots_rules(tree, robots)
     canonical = _attribute(tree, "link[rel~=canonical][href]", "href")
-    links = () if rules & {"nofollow", "none"} else _links(tree, base)
+    links = (*_redirect(tree, base), *(() if rules & {"nofollow", "none"} else _links(tree, base)))
     site_name = _attribute(tree, "meta[property='og:site_name'][content]", "content")
     _remove_furniture(tree)
     extracted = extract_parsed(tree, notes)
@@ -101,9 +105,25 @@ def _attribute(tree: LexborHTMLParser, selector: str, name: str) -> str:
 def _robots_rules(tree: LexborHTMLParser, header: str) -> set[str]:
     """The rules for robots on the page and in its header; those for another robot by name do not count."""
     found = [node.attributes.get("content") or "" for node in tree.css("meta[name=robots i], meta[name=glossator i]")]
-    agent, colon, rules = header.partition(":")
-    found.append(rules if colon and agent.strip().lower() == "glossator" else header)
+    found += [rule for line in header.splitlines() for rule in _header_rules(line)]
     return {word for text in found for word in _WORDS.split(text.lower()) if word}
+
+
+def _header_rules(header: str) -> Iterator[str]:
+    """The rules of one header for all robots, and for this one by name."""
+    robot = ""
+    for part in header.split(","):
+        named = _FOR_ROBOT.fullmatch(part)
+        robot, rule = (named[1].lower(), named[2]) if named else (robot, part)
+        if robot in ("", "glossator"):
+            yield rule
+
+
+def _redirect(tree: LexborHTMLParser, base: str) -> tuple[str, ...]:
+    """Where a page without text of its own sends its reader."""
+    found = _REFRESH.match(_attribute(tree, "meta[http-equiv=refresh i][content]", "content"))
+    target = joined(base, found[1]) if found else None
+    return (target,) if target else ()
 
 
 def _links(tree: LexborHTMLParser, base: str) -> tuple[str, ...]:
