@@ -195,11 +195,33 @@ def test_chosen_version_is_the_current_one_and_must_exist() -> None:
         ["1.0/a.html", "2.0/a.html", "b.html", "c.html", "d.html", "e.html", "f.html"],
         ["guide/1.0/a.html", "guide/2.0/a.html"],
         ["stable/a.html", "b.html"],
+        ["index.html", "guide.html", "1.1/index.html", "1.1/pump.html", "1.2/lamp.html"],
         [],
     ],
 )
 def test_numbered_chapters_and_single_folders_are_not_versions(routes: list[str]) -> None:
     assert find_versions(routes) == ()
+
+
+@pytest.mark.parametrize("above", ["", "docs/"])
+@pytest.mark.parametrize("folders", [("1.0",), ("next", "1.0", "2.0")])
+def test_pages_beside_the_folders_of_versions_are_the_current_version(above: str, folders: tuple[str, ...]) -> None:
+    """As Docusaurus publishes them, with other pages beside the docs."""
+    pages = [f"{above}{folder}{name}" for folder in ("", *(f"{f}/" for f in folders)) for name in ("", "pump", "lamp")]
+    found = find_versions([*pages, f"{above}only-new", *([f"blog/{n}" for n in range(30)] if above else [])])
+    assert found[0] == BookVersion("latest", above)
+    assert {version.name for version in found[1:]} == set(folders)
+    assert version_at(f"{above}pump", found) == found[0]
+    assert version_at(f"{above}1.0/pump", found) == BookVersion("1.0", f"{above}1.0/")
+    if above:
+        assert version_at("blog/1", found) is None
+
+
+def test_versions_below_several_languages_are_found() -> None:
+    routes = [f"{above}/{v}/{n}.html" for above in ("en", "fr", "de") for v in ("1.0", "stable") for n in "ab"]
+    assert {version.path for version in find_versions(routes)} == {
+        f"{above}/{v}/" for above in ("en", "fr", "de") for v in ("1.0", "stable")
+    }
 
 
 def test_live_site_keeps_the_pages_of_old_versions(tmp_path: Path) -> None:

@@ -1,7 +1,8 @@
 """Versions of a book: versions that a generator publishes side by side belong to one source.
 
 Docusaurus keeps them in `versioned_docs` (its layout knows), mike (MkDocs) lists them in `versions.json` of the built
-site, and Sphinx sites have a folder for each, such as `en/1.2/` and `en/stable/`.
+site, and Sphinx sites have a folder for each, such as `en/1.2/` and `en/stable/`. On a built or live Docusaurus site,
+the current version is outside the folders of the others: `docs/page` beside `docs/1.2/page`.
 """
 
 from __future__ import annotations
@@ -20,7 +21,9 @@ from glossator.ingest.layouts.page import SiteLayout, SourcePage, listed_version
 _RELEASE = re.compile(r"v?(\d+(?:\.\d+){0,3})(?:\.x)?")
 _DOTTED = re.compile(r"v?\d+(?:\.\d+){1,3}(?:[.-]?(?:x|a|b|rc|dev|post|alpha|beta)[\w.]*)?|v\d+")
 _MOVING = ("stable", "latest", "main", "master", "dev", "next", "nightly")
-_LANGUAGE = re.compile(r"[a-z]{2}(?:[-_][A-Za-z]{2,4})?")
+_ABOVE = re.compile(r"docs|[a-z]{2}(?:[-_][A-Za-z]{2,4})?")
+"""Folders that may have versions in them: the docs of a Docusaurus site, and languages."""
+_FRONT = ("", "index.html", "index.htm")
 _REDIRECT = re.compile(r"""http-equiv=["']?refresh["']? content=["'][^"']*url=([^/"']+)/""", re.IGNORECASE)
 _MIN_SHARED = 0.3
 """Share of a version's pages that other versions must have, too: chapters may be numbered like versions."""
@@ -40,14 +43,20 @@ def with_versions(site: SiteLayout, chosen: Sequence[str]) -> SiteLayout:
 
 def find_versions(routes: Sequence[str], chosen: Sequence[str] = (), *, detect: bool = True) -> tuple[BookVersion, ...]:
     """The versions in the paths of pages, the current one first: chosen by name, or detected."""
-    folders = _folders(routes)
-    found = [
-        BookVersion(name, f"{above}{name}/")
-        for above, names in folders.items()
-        for name in sorted(names, key=_order)
-        if name in chosen or (detect and _are_versions(names, len(routes)) and _is_like_a_version(name))
-    ]
-    return chosen_first(tuple(sorted(found, key=lambda version: _order(version.name))), chosen)
+    found: list[BookVersion] = []
+    current: list[BookVersion] = []
+    for above, names in _folders(routes).items():
+        outside = _outside(routes, above, names)
+        are_versions = detect and _are_versions(names, outside)
+        found += [
+            BookVersion(name, f"{above}{name}/")
+            for name in sorted(names, key=_order)
+            if name in chosen or (are_versions and _is_like_a_version(name))
+        ]
+        if are_versions and _is_a_version(outside, names):
+            unused = next(name for name in ("latest", "released", "front") if name not in names)
+            current.append(BookVersion(unused, above))
+    return chosen_first((*current, *sorted(found, key=lambda version: _order(version.name))), chosen)
 
 
 def chosen_first(versions: Sequence[BookVersion], chosen: Sequence[str]) -> tuple[BookVersion, ...]:
@@ -62,13 +71,13 @@ def chosen_first(versions: Sequence[BookVersion], chosen: Sequence[str]) -> tupl
 
 
 def _folders(routes: Iterable[str]) -> _Folders:
-    """Folders at the top, and those below the name of a language."""
+    """Folders at the top, those below the name of a language, and those in the docs."""
     found: _Folders = {}
     for route in routes:
         parts = route.split("/")
         for depth in (0, 1):
-            is_below_language = depth == 0 or _LANGUAGE.fullmatch(parts[0])
-            if len(parts) > depth + 1 and is_below_language and VERSION_NAME.fullmatch(parts[depth]):
+            may_have_versions = depth == 0 or _ABOVE.fullmatch(parts[0])
+            if len(parts) > depth + 1 and may_have_versions and VERSION_NAME.fullmatch(parts[depth]):
                 above = "".join(f"{part}/" for part in parts[:depth])
                 pages = found.setdefault(above, {}).setdefault(parts[depth], set())
                 pages.add("/".join(parts[depth + 1 :]))
@@ -79,15 +88,32 @@ def _is_like_a_version(name: str) -> bool:
     return bool(name in _MOVING or _DOTTED.fullmatch(name) or _RELEASE.fullmatch(name))
 
 
-def _are_versions(folders: dict[str, set[str]], pages: int) -> bool:
+def _outside(routes: Iterable[str], above: str, names: Iterable[str]) -> set[str]:
+    """The pages beside the folders that may be versions."""
+    versions = {name for name in names if _is_like_a_version(name)}
+    below = {route.removeprefix(above) for route in routes if route.startswith(above)}
+    return {route for route in below if route.partition("/")[0] not in versions}
+
+
+def _are_versions(folders: dict[str, set[str]], outside: set[str]) -> bool:
     """Whether folders are versions: by their names, and because most of the book is in them, page by page alike."""
     versions = {name: routes for name, routes in folders.items() if _is_like_a_version(name)}
-    is_named = any(_DOTTED.fullmatch(name) or name in ("stable", "latest") for name in versions)
-    if len(versions) < 2 or not is_named or 2 * sum(map(len, versions.values())) < pages:
+    if not any(_DOTTED.fullmatch(name) or name in ("stable", "latest") for name in versions):
+        return False
+    if _is_a_version(outside, versions):
+        return True
+    if len(versions) < 2 or sum(map(len, versions.values())) < len(outside):
         return False
     current, *others = sorted(versions, key=_order)
     shared = versions[current] & {route for name in others for route in versions[name]}
     return len(shared) >= max(1, _MIN_SHARED * len(versions[current]))
+
+
+def _is_a_version(outside: set[str], folders: dict[str, set[str]]) -> bool:
+    """Whether the pages beside the folders are one more version: the folders have many of them, too."""
+    pages = outside.difference(_FRONT)
+    shared = pages & {route for name, routes in folders.items() if _is_like_a_version(name) for route in routes}
+    return len(shared) >= max(1, _MIN_SHARED * len(pages))
 
 
 def _order(name: str) -> tuple[int, list[int], str]:
