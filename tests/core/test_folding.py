@@ -93,3 +93,23 @@ def test_the_language_of_each_book_is_detected(language: str, code: str) -> None
 @pytest.mark.parametrize(("code", "text"), SENTENCES.items())
 def test_the_language_of_a_text_is_detected(code: str, text: str) -> None:
     assert language_of(text) == code
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "A worker bee lives about six weeks in summer. A queen bee can lay two thousand eggs each day."
+        " A drone bee has no sting.",
+        "A timer starts a job. A job runs a task. A task returns a result.",
+        "No. I agree: I see no reason. I have no doubt.",
+    ],
+)
+def test_english_text_with_words_of_other_languages_is_english(text: str) -> None:
+    assert language_of(text) == "en"
+
+
+def test_short_texts_of_other_languages_are_not_english() -> None:
+    assert language_of("A bomba trabalha a 55 bar e a válvula abre a 24 volts; não o faça em casa.") == "pt"
+    assert language_of("Čerpadlo pracuje s tlakem 55 bar a ventil se otevře, když je to nutné.") == "cs"
+    assert language_of("No hay agua en el depósito, y la bomba no se pone en marcha a las doce.") == "es"
+    assert language_of("Pompa i zawór są w piwnicy, a woda nie płynie do domu.") == "pl"

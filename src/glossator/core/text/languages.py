@@ -65,11 +65,13 @@ _MARKS = (("ar", "ur", re.compile("[ٹڈڑںےہھ]")), ("ar", "fa", re.compile(
 _COMMON_WORDS: Mapping[str, frozenset[str]] = {
     language: frozenset(words.split())
     for language, words in {
-        "en": "the of and to in is that it for was on are with as be this by from or have not you which can",
+        "en": "the of and to in is that it for was on are with as be this by from or have not you which can"
+        # Words of other languages as well; of those, each has more in every text of its own.
+        " a an at has i no",
         "de": "der die das und ist nicht ein eine den von zu mit auf für im dem sich auch des werden wird",
         "fr": "le la les des est une dans que qui pour pas sur avec au du par et sont ce cette il elle",
         "es": "el la los las que es una por con para del se no un su como más al lo está son y",
-        "pt": "o os as que é uma por com para do da não um se como mais ao são dos das em",
+        "pt": "o a e os as que é uma por com para do da não um se como mais ao são dos das em",
         "it": "il che di è una per con non del della sono gli le si come anche nel alla i un",
         "nl": "de het een van en is dat niet met op voor zijn te aan worden door ook bij wordt",
         "sv": "och att det som är en på för med av inte den till ett har kan från",
