@@ -190,6 +190,12 @@ def test_scanned_pages_are_reported(tmp_path: Path) -> None:
     )
 
 
+def test_pages_with_drawn_letters_are_reported(tmp_path: Path) -> None:
+    """Not a blank page with a frame."""
+    file = read_pdf(write_pdf(tmp_path / "a.pdf", [paragraph(["Text."]), [], []], shapes={2: 200, 3: 4}), LIMIT)
+    assert [note.partition(" no text")[0] for note in file.notes] == ["page 2 has"]
+
+
 UNREADABLE = {
     "pictures only": (
         [[]],

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 
 FONTS = {"regular": "Helvetica", "bold": "Helvetica-Bold", "mono": "Courier"}
 WIDTH, HEIGHT = 600, 800
@@ -33,8 +34,10 @@ def write_pdf(
     title: str = "",
     outline: Sequence[tuple[str, int, int]] = (),
     scanned: Sequence[int] = (),
+    shapes: Mapping[int, int] = MappingProxyType({}),
 ) -> Path:
-    """A PDF; `outline` has titles, depths and pages, and `scanned` the pages that have a picture; both count from 1."""
+    """A PDF; `outline` has titles, depths and pages, `scanned` the pages that have a picture, and `shapes` how many
+    shapes are drawn on a page; all count from 1."""
     first_page = 7
     first_entry = first_page + 2 * len(pages)
     font = "<< /Type /Font /Subtype /Type1 /BaseFont /{} /Encoding /WinAnsiEncoding >>"
@@ -51,7 +54,8 @@ def write_pdf(
     }
     for n, lines in enumerate(pages):
         picture = "q 500 0 0 700 50 50 cm /Picture Do Q\n" if n + 1 in scanned else ""
-        content = picture + "\n".join(_show(line) for line in lines)
+        drawn = "10 10 5 5 re f\n" * shapes.get(n + 1, 0)
+        content = picture + drawn + "\n".join(_show(line) for line in lines)
         number = first_page + 2 * n
         objects[number] = f"<< /Type /Page {frame} /Contents {number + 1} 0 R >>"
         objects[number + 1] = f"<< /Length {len(content.encode('cp1252'))} >>\nstream\n{content}\nendstream"

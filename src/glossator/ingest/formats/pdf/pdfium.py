@@ -19,6 +19,8 @@ from glossator.ingest.formats.pdf.lines import Cell, Line, OutlineEntry, PdfCont
 
 MAX_PAGES, MAX_PAGE_CHARACTERS, MAX_OUTLINE = 10_000, 100_000, 20_000
 _MAX_OBJECTS = 500
+_MIN_SHAPES = 50
+"""A page with so many shapes and no text has drawn letters; a blank one may have a frame or a few lines."""
 _WIDE_GAP = 1.8
 """A gap of so many times the font's size is between two columns or cells."""
 _MONOSPACED = re.compile(r"mono|courier|consol|typewriter|menlo|code|(?:^|\+)[a-z\d]{0,6}tt\d*(?:-|$)")
@@ -231,9 +233,11 @@ def _line(number: int, words: list[_Word]) -> Line:
 
 
 def _has_picture(page: pypdfium2.PdfPage) -> bool:
+    """Whether a page shows an image, or letters that are drawn as shapes."""
     count = min(pdfium.FPDFPage_CountObjects(page.raw), _MAX_OBJECTS)
-    kinds = (pdfium.FPDFPageObj_GetType(pdfium.FPDFPage_GetObject(page.raw, index)) for index in range(count))
-    return any(kind in (pdfium.FPDF_PAGEOBJ_IMAGE, pdfium.FPDF_PAGEOBJ_FORM) for kind in kinds)
+    kinds = [pdfium.FPDFPageObj_GetType(pdfium.FPDFPage_GetObject(page.raw, index)) for index in range(count)]
+    is_drawn = kinds.count(pdfium.FPDF_PAGEOBJ_PATH) >= _MIN_SHAPES
+    return is_drawn or pdfium.FPDF_PAGEOBJ_IMAGE in kinds or pdfium.FPDF_PAGEOBJ_FORM in kinds
 
 
 def _outline(document: pypdfium2.PdfDocument) -> Iterator[OutlineEntry]:
