@@ -113,3 +113,10 @@ def test_short_texts_of_other_languages_are_not_english() -> None:
     assert language_of("Čerpadlo pracuje s tlakem 55 bar a ventil se otevře, když je to nutné.") == "cs"
     assert language_of("No hay agua en el depósito, y la bomba no se pone en marcha a las doce.") == "es"
     assert language_of("Pompa i zawór są w piwnicy, a woda nie płynie do domu.") == "pl"
+
+
+@pytest.mark.parametrize(
+    "text", ["A page\n\nText here about links.", "A frog sleeps beside a pond.", "I like frogs; so do I."]
+)
+def test_short_english_text_is_not_taken_for_another_language(text: str) -> None:
+    assert language_of(text) in {"", "en"}

@@ -88,7 +88,7 @@ async def _from_book(engine: Engine, book: Generation, question: Question, draft
     """Search and answer from one generation, even if another is ingested meanwhile."""
 
     async def search_more(query: str, limit: int) -> tuple[Passage, ...]:
-        more = Question(query, filters=question.filters, top_k=limit)
+        more = Question(query, filters=question.filters, top_k=min(limit, question.top_k))
         return (await asyncio.to_thread(search_book, engine, book, more)).passages
 
     standalone = standalone_question(question.text, [asked for asked, _ in question.past])

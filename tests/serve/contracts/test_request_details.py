@@ -10,7 +10,7 @@ import httpx
 import pytest
 
 from doors import FACT, FALSEHOOD, OUT_OF_SCOPE, QUESTION, SELECTION, Body, passages, post, serving, stream
-from llm_server import LlmServer, fails, says
+from llm_server import LlmServer, fails, says, searches
 
 pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.slow]
 
@@ -210,3 +210,19 @@ async def test_refusal_of_a_model_is_flagged(
     found = (await post(llm_client, "/agent/query", body_of("/agent/query", QUESTION))).json()
     assert found["state"] == state
     assert (found["confidence_score"] > 0) == (state == "delivered")
+
+
+async def test_repeated_unsupported_claim_is_listed_once(llm_client: httpx.AsyncClient, model: LlmServer) -> None:
+    model.script(says("I'm sorry, but I can't help with that request."))
+    found = (await post(llm_client, "/agent/query", body_of("/agent/query", QUESTION))).json()
+    assert found["grounding_validation"]["unsupported_claims"] == ["I'm sorry, but I can't help with that request."]
+
+
+@pytest.mark.parametrize("path", ["/ask", "/query"])
+async def test_search_of_a_model_retrieves_at_most_top_k(
+    llm_client: httpx.AsyncClient, model: LlmServer, path: str
+) -> None:
+    model.script(searches(QUESTION), says(f"{FACT} [Source 1]"))
+    await post(llm_client, path, body_of(path, QUESTION) | {"top_k": 1})
+    results = [message["content"] for message in model.requests[1]["messages"] if message["role"] == "tool"]
+    assert '"total_results": 1' in results[-1]

@@ -15,6 +15,9 @@ MIN_SHARE = 0.6
 MIN_COMMON_WORDS = 0.08
 """The share of the words that must be common words of a language: text has 0.2 and more, code and names have few."""
 
+MIN_COMMON = 2
+"""Common words that a text must have: a single one may be a word of several languages."""
+
 NAMES = {
     "ar": "Arabic",
     "bn": "Bengali",
@@ -105,7 +108,7 @@ def _by_common_words(text: str) -> str:
     words = Counter(word.lower() for word in _WORD.findall(text))
     votes = {language: sum(words[word] for word in common) for language, common in _COMMON_WORDS.items()}
     language, most = max(votes.items(), key=lambda item: item[1])
-    return language if most >= MIN_COMMON_WORDS * words.total() else ""
+    return language if most >= max(MIN_COMMON, MIN_COMMON_WORDS * words.total()) else ""
 
 
 def main_language(texts: Iterable[str]) -> str:

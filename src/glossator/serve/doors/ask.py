@@ -34,7 +34,7 @@ class AskRequest(StrictBody):
     question: Annotated[str, Field(min_length=1, max_length=32_000)] = Field(
         description="Natural language question about the book"
     )
-    top_k: Annotated[int, Field(ge=1, le=20)] = Field(5, description="Number of chunks to retrieve")
+    top_k: Annotated[int, Field(ge=1, le=20)] = Field(5, description="Number of chunks that each search retrieves")
     stream: bool = Field(False, description="Whether to stream the answer as server-sent events")
     version: VersionName = None
 

@@ -192,7 +192,7 @@ def _session_routes(router: APIRouter, service: AnswerService) -> None:
 
 def _response(result: AnswerWithReceipt) -> AgentResponse:
     answer = result.answer
-    unsupported = [claim.text for claim in answer.unsupported_claims]
+    unsupported = list(dict.fromkeys(claim.text for claim in answer.unsupported_claims))
     flagged = bool(unsupported) or answer.confidence < MEDIUM
     return AgentResponse(
         response_text=_text(answer),

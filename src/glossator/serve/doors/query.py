@@ -45,7 +45,7 @@ class AgentRequest(StrictBody):
     query: Annotated[str, Field(min_length=1, max_length=1000), AfterValidator(_not_blank)] = Field(
         description="The user's question in natural language", examples=["What is physical AI?"]
     )
-    top_k: Annotated[int, Field(ge=1, le=10)] = Field(5, description="Number of chunks to retrieve")
+    top_k: Annotated[int, Field(ge=1, le=10)] = Field(5, description="Number of chunks that each search retrieves")
     include_sources: bool = Field(True, description="Whether to return the sources, and to cite them")
     stream: bool = Field(False, description="Whether to stream the answer as server-sent events")
     version: VersionName = None
