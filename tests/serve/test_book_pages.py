@@ -103,18 +103,30 @@ async def test_page_has_the_direction_of_most_of_its_words(text: str, direction:
     assert f'<article dir="{direction}">' in book_page(document, ServedBook("Book", (), ()))
 
 
-async def test_front_page_of_a_book_without_sections_offers_three_questions(fast_tmp_path: Path) -> None:
-    pages = {
-        "tides.md": "# Tides\n\nTides are caused mainly by the gravity of the Moon.",
-        "bread.md": "# Bread\n\nBread is baked from flour, water and salt.",
-        "pumps.md": "# Pumps\n\nPumps move water by means of a rotating wheel.",
-    }
+FEW_SECTIONS = {
+    "tides.md": "# Tides\n\nTides are caused mainly by the gravity of the Moon.",
+    "bread.md": "# Bread\n\nBread is baked from flour, water and salt.",
+    "pumps.md": "# Pumps\n\nPumps move water by means of a rotating wheel.",
+}
+REPEATED_SECTIONS = {
+    name: f"{text}\n\n## Recap\n\nThis recap is a short summary of the page." for name, text in FEW_SECTIONS.items()
+}
+FOUR_SECTIONS = {
+    "home.md": "# Home\n\n"
+    + "\n\n".join(text.replace("# ", "## ") for text in FEW_SECTIONS.values())
+    + "\n\n## Frogs\n\nFrogs sleep in the mud of ponds."
+}
+
+
+@pytest.mark.parametrize("pages", [FEW_SECTIONS, REPEATED_SECTIONS, FOUR_SECTIONS], ids=["few", "repeated", "four"])
+async def test_front_page_of_a_small_book_offers_three_questions(fast_tmp_path: Path, pages: dict[str, str]) -> None:
     write_pages(fast_tmp_path / "book", pages)
     with glossator.open(fast_tmp_path / "data") as book:
         book.ingest(fast_tmp_path / "book")
     async with serving(fast_tmp_path / "data") as client:
         front = (await client.get("/")).text
-    assert front.count('<a href="/?q=') == 3
+    examples = re.findall(r'<a href="(/\?q=[^"]*)"', front)
+    assert len(examples) == len(set(examples)) == 3
 
 
 async def test_every_kind_of_admonition_has_a_label_where_the_book_gives_no_title(client: httpx.AsyncClient) -> None:

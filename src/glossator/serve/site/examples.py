@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from itertools import pairwise
 
 from glossator.core.errors import GlossatorError
 from glossator.core.ports import Generation
@@ -20,7 +21,7 @@ EXAMPLES = 3
 MAX_TRIES = 6
 """Questions that are tried for each example, so that a book without answers costs little."""
 _SECTIONS, _TITLES = (2, 3), (1,)
-"""Levels of headings: of sections, and for a book with few of them, of pages."""
+"""Levels of headings: of sections, and of pages."""
 _TEMPLATE = "What is “{}” about?"
 
 
@@ -47,30 +48,34 @@ class ExampleQuestions:
 def choose_examples(engine: Engine, book: Generation) -> tuple[str, ...]:
     """Questions from the beginning, the middle and the end of the book, each with an answer."""
     golden = [question for source in book.manifest.sources for question in source.questions]
-    candidates = golden or _heading_questions(book)
+    parts = _parts(golden) if golden else _heading_questions(book)
     is_answered = _is_covered if golden else _is_answered
     examples: list[str] = []
-    for part in _parts(candidates):
+    for part in parts:
+        if len(examples) == EXAMPLES:
+            break
         answered = (one for one in part[:MAX_TRIES] if one not in examples and is_answered(engine, book, one))
         examples += [question for question in [next(answered, None)] if question]
     return tuple(examples)
 
 
-def _heading_questions(book: Generation) -> list[str]:
+def _heading_questions(book: Generation) -> list[Sequence[str]]:
+    """The headings of sections in three parts; then those of pages, for a book whose sections give too few examples."""
     documents = list(_current_documents(book))
-    sections = [question for document in documents for question in _from_headings(document, _SECTIONS)]
-    if len(sections) >= EXAMPLES:
-        return sections
-    return [question for document in documents for question in _from_headings(document, (*_TITLES, *_SECTIONS))]
+    levels = [
+        dict.fromkeys(question for document in documents for question in _from_headings(document, chosen))
+        for chosen in (_SECTIONS, _TITLES)
+    ]
+    return [part for questions in levels for part in _parts(list(questions))]
 
 
 def _current_documents(book: Generation) -> Iterator[Document]:
     return (document for document in book.documents.all() if book.manifest.is_current(document.url))
 
 
-def _parts(candidates: Sequence[str]) -> Iterator[Sequence[str]]:
-    size = max(1, -(-len(candidates) // EXAMPLES))
-    return (candidates[start : start + size] for start in range(0, len(candidates), size))
+def _parts(candidates: Sequence[str]) -> list[Sequence[str]]:
+    bounds = [len(candidates) * part // EXAMPLES for part in range(EXAMPLES + 1)]
+    return [candidates[start:end] for start, end in pairwise(bounds)]
 
 
 def _from_headings(document: Document, levels: tuple[int, ...]) -> Iterator[str]:
