@@ -50,7 +50,7 @@ class Settings(BaseSettings):
     )
     qdrant_url: str = _named("QDRANT_URL", "Qdrant server for the index.")
     qdrant_api_key: SecretStr = _secret("QDRANT_API_KEY", "API key for the Qdrant server.")
-    qdrant_shards: int = Field(0, ge=0, le=1000, description="Shards of the index on Qdrant; 0: the server's default.")
+    qdrant_shards: int = Field(1, ge=0, le=1000, description="Shards of the index on Qdrant; 0: the server's default.")
     qdrant_replicas: int = Field(1, ge=1, le=32, description="Copies of each shard on Qdrant.")
     qdrant_quantization: Literal["none", "scalar"] = Field(
         "none",

@@ -231,6 +231,28 @@ def test_hits_of_compressed_vectors_are_scored_by_the_vectors_themselves(stand_i
     store.drop_all()
 
 
+def test_collections_that_another_process_creates_at_the_same_time_are_used(stand_in: StandIn) -> None:
+    missing = {"result": {"exists": False}, "status": "ok", "time": 0}
+    stand_in.fault = lambda request: JSONResponse(missing) if request.url.path.endswith("/exists") else None
+    store = qdrant_store(stand_in.url, "at_once", times=QUICK)
+    store._create_state()
+    ingest(store, "one")
+    assert hits(store.open(FINGERPRINT)) == 8
+    stand_in.fault = no_fault
+    store.close()
+    store.drop_all()
+
+
+def test_the_index_has_one_shard_unless_told_otherwise(stand_in: StandIn) -> None:
+    stand_in.fault = no_fault
+    store = qdrant_store(stand_in.url, "one_shard", times=QUICK)
+    stand_in.bodies.clear()
+    ingest(store, "one")
+    assert [body["shard_number"] for body in stand_in.bodies if "sparse_vectors" in body] == [1]
+    store.close()
+    store.drop_all()
+
+
 @pytest.mark.parametrize(
     "url", ["localhost:6333", "ftp://host", "http://", "x", "http://host:port", "http://host:0", "http://[", ""]
 )

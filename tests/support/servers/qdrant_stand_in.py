@@ -1,6 +1,7 @@
 """A small stand-in for a Qdrant server: its REST API over the client's in-process engine, with faults on demand.
 
-It is as strict as a server can be: a filter needs payload indexes, and a request may have 32 MB.
+It is as strict as a server can be: a filter needs payload indexes, a request may have 32 MB, and exact counts and
+searches without a graph are refused, unless the collection was created to allow them.
 """
 
 from __future__ import annotations
@@ -30,7 +31,8 @@ MAX_REQUEST_BYTES = 32_000_000
 @dataclass
 class StandIn:
     """The server: `fault` decides for each request whether it fails; `requests` are the paths that were asked for,
-    `bodies` what was sent, and `indexed` the fields of collections that may be filtered by."""
+    `bodies` what was sent, `indexed` the fields of collections that may be filtered by, and `exact` the collections
+    that allow exact requests."""
 
     url: str = ""
     engine: QdrantClient = field(default_factory=lambda: QdrantClient(":memory:"))
@@ -38,6 +40,7 @@ class StandIn:
     requests: list[str] = field(default_factory=list)
     bodies: list[dict[str, Any]] = field(default_factory=list)
     indexed: set[tuple[str, str]] = field(default_factory=set)
+    exact: set[str] = field(default_factory=set)
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     async def handle(self, request: Request) -> Response:
@@ -57,14 +60,24 @@ class StandIn:
         action, name = request.scope["action"], request.path_params.get("name", "")
         if action == "index":
             self.indexed.add((name, body["field_name"]))
+        if action == "create" and (body.get("strict_mode_config") or {}).get("search_allow_exact"):
+            self.exact.add(name)
+        if (body.get("exact") or body.get("using") == "sentences") and name not in self.exact:
+            return _rejected("Exact search disabled!", 400)
         if missing := {field for field in _filtered_fields(body) if (name, field) not in self.indexed}:
             return _rejected(f"Index required but not found for {missing}", 400)
         with self.lock:
             try:
                 result = _ACTIONS[action](self.engine, name, body)
             except ValueError as error:
-                return _rejected(str(error), 404 if "not found" in str(error) else 400)
+                return _rejected(str(error), _status_of(error))
         return JSONResponse({"result": _plain(result), "status": "ok", "time": 0.0})
+
+
+def _status_of(error: ValueError) -> int:
+    if "not found" in str(error):
+        return 404
+    return 409 if "already exists" in str(error) else 400
 
 
 def _rejected(reason: str, status: int) -> Response:

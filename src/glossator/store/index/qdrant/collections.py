@@ -8,6 +8,7 @@ from typing import Any
 from uuid import NAMESPACE_URL, uuid5
 
 from qdrant_client import QdrantClient, models
+from qdrant_client.http.exceptions import UnexpectedResponse
 
 from glossator.store.index.qdrant.server import QdrantServer
 
@@ -16,6 +17,9 @@ KEYWORD, FLOAT = models.PayloadSchemaType.KEYWORD, models.PayloadSchemaType.FLOA
 FILTER_FIELDS = {"url": KEYWORD, "sections": KEYWORD, "chapters": KEYWORD, "versions": KEYWORD}
 STATE_FIELDS = {"owner": KEYWORD, "expires": FLOAT}
 """Servers in strict mode refuse to filter by a field that has no index."""
+_STRICT_MODE = models.StrictModeConfig(search_allow_exact=True)
+"""Points are counted exactly, and sentences have no graph. Servers may refuse both unless the collection allows it."""
+_CONFLICT = 409
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,11 +87,16 @@ def create_state(server: QdrantServer, name: str) -> None:
 
 
 def _create(server: QdrantServer, name: str, **parameters: Any) -> None:
-    """Create a collection, unless there is one: a repeated request may find what the first created."""
+    """Create a collection, unless there is one: a repeated request, or another process, may have created it."""
 
     def create(client: QdrantClient) -> None:
-        if not client.collection_exists(name):
-            client.create_collection(name, **parameters)
+        if client.collection_exists(name):
+            return
+        try:
+            client.create_collection(name, strict_mode_config=_STRICT_MODE, **parameters)
+        except UnexpectedResponse as error:
+            if error.status_code != _CONFLICT:
+                raise
 
     server.write(create)
 

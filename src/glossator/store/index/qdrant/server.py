@@ -37,7 +37,7 @@ class QdrantOptions:
     url: str
     api_key: str = ""
     name: str = "glossator"
-    shards: int = 0
+    shards: int = 1
     replicas: int = 1
     quantized: bool = False
 
