@@ -43,6 +43,16 @@ async def test_filters_narrow_a_search(client: httpx.AsyncClient, filters: dict[
     assert posted["results"] == got["results"]
 
 
+@pytest.mark.parametrize("blank", ["", " \n"])
+async def test_empty_filters_of_a_search_mean_none(client: httpx.AsyncClient, blank: str) -> None:
+    filters = dict.fromkeys(["section", "chapter", "source_url_prefix", "version"], blank)
+    everything = (await client.get("/search", params={"q": MOON})).json()["results"]
+    got = (await client.get("/search", params={"q": MOON, **filters})).json()
+    posted = (await client.post("/search", json={"query": MOON, "filters": filters})).json()
+    assert everything
+    assert got["results"] == posted["results"] == everything
+
+
 BAD_QUERIES = ["", "q=", "q=%20", "q=x&top_k=0", "q=x&top_k=101", "q=x&top_k=abc", "q=x&sectoin=y", f"q={'x' * 32_001}"]
 BAD_BODIES: list[object] = [
     b"",

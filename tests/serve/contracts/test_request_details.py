@@ -94,17 +94,39 @@ async def test_missing_query_is_empty_query(client: httpx.AsyncClient, path: str
 
 @pytest.mark.parametrize("blank", ["", " \n"])
 async def test_empty_optional_text_means_none(client: httpx.AsyncClient, blank: str) -> None:
+    filters = {"section": blank, "version": blank}
+    chat_filters, search_filters = filters | {"source_url_prefix": blank}, filters | {"chapter": blank}
+    ids = {"conversation_id": blank, "thread_id": blank}
     requests: dict[str, Body] = {
-        "/chat": body_of(
-            "/chat", QUESTION, selected_text=blank, filters={"section": blank, "source_url_prefix": blank}
-        ),
-        "/agent/query": body_of("/agent/query", QUESTION, user_context=blank, filters={"chapter": blank}),
+        "/chat": body_of("/chat", QUESTION, selected_text=blank, session_id=blank, filters=chat_filters),
+        "/agent/query": body_of("/agent/query", QUESTION, user_context=blank, filters=search_filters, **ids),
+        "/ask": body_of("/ask", QUESTION, version=blank),
+        "/query": body_of("/query", QUESTION, version=blank),
+        "/search": {"query": QUESTION, "filters": search_filters | chat_filters},
         "/v1/chat/completions": {"messages": [{"role": "user", "content": QUESTION}], "selected_text": blank},
     }
     for path, body in requests.items():
         response = await post(client, path, body)
         assert response.status_code == 200, response.text
         assert FACT in response.text
+
+
+@pytest.mark.parametrize("blank", ["", " \n"])
+async def test_conversation_with_an_empty_id_is_a_new_one(client: httpx.AsyncClient, blank: str) -> None:
+    for path, name, answered in [
+        ("/chat", "session_id", "session_id"),
+        ("/agent/query", "conversation_id", "conversation_id"),
+        ("/agent/query", "thread_id", "conversation_id"),
+    ]:
+        response = await post(client, path, body_of(path, QUESTION, **{name: blank}))
+        assert uuid.UUID(response.json()[answered]).version == 4
+
+
+async def test_thread_id_is_used_if_the_conversation_id_is_empty(client: httpx.AsyncClient) -> None:
+    body = body_of("/agent/query", QUESTION, conversation_id="", thread_id="thread-1")
+    assert (await post(client, "/agent/query", body)).json()["conversation_id"] == "thread-1"
+    rejected = await post(client, "/agent/query", body | {"top_k": 5})
+    assert (rejected.status_code, rejected.json()["session_id"]) == (400, "thread-1")
 
 
 async def test_empty_user_context_is_rejected_where_it_is_required(client: httpx.AsyncClient) -> None:

@@ -74,7 +74,7 @@ async def test_error_of_an_invalid_request_names_its_session(client: httpx.Async
 
 
 @pytest.mark.parametrize("path", PATHS)
-@pytest.mark.parametrize("name", [*INVALID_SESSION_IDS, None, 5, True, []], ids=lambda name: repr(name)[:20])
+@pytest.mark.parametrize("name", ["", " ", *INVALID_SESSION_IDS, None, 5, True, []], ids=lambda name: repr(name)[:20])
 async def test_invalid_session_id_is_rejected(client: httpx.AsyncClient, path: str, name: object) -> None:
     status, code, session = error_of(await post(client, path, BODY | {"session_id": name}))
     assert (status, session) == (400, None)

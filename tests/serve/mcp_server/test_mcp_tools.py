@@ -132,8 +132,22 @@ async def test_invalid_questions_are_rejected_by_the_pipeline(client: Client) ->
 @pytest.mark.parametrize("blank", ["", " \n"])
 async def test_blank_selection_means_none(client: Client, blank: str) -> None:
     whole = await call_tool(client, "ask_book", question=MOON)
-    assert await call_tool(client, "ask_book", question=MOON, selected_text=blank) == whole
+    assert await call_tool(client, "ask_book", question=MOON, selected_text=blank, version=blank) == whole
     assert whole["citations"]
+
+
+@pytest.mark.parametrize("blank", ["", " \n"])
+async def test_blank_filters_of_a_search_mean_none(client: Client, blank: str) -> None:
+    whole = await call_tool(client, "search_book", query=MOON)
+    filters = dict.fromkeys(["section", "chapter", "source_url_prefix", "version"], blank)
+    assert await call_tool(client, "search_book", query=MOON, **filters) == whole
+    assert whole["passages"]
+
+
+@pytest.mark.parametrize("blank", ["", " \n"])
+async def test_blank_url_and_section_mean_none(client: Client, blank: str) -> None:
+    whole = await call_tool(client, "read_section", title="Tides")
+    assert await call_tool(client, "read_section", url=blank, title="Tides", section=blank) == whole
 
 
 async def test_unknown_tool_is_a_protocol_error(client: Client) -> None:

@@ -22,7 +22,6 @@ BODY: Body = {"query": QUESTION}
 INVERSE = "What is inverse kinematics?"
 SESSION = "3f2b8c1e-9d4a-4e6b-8f7a-1c2d3e4f5a6b"
 NOT_UUID4 = [
-    "",
     "not-a-uuid",
     "user_123_conv_456",
     "12345678-1234-1234-1234-12345678901",

@@ -156,7 +156,8 @@ class _StrictRequest(Request):
     def parse(self, body: bytes) -> None:
         """Parse the body, and note the session that it names."""
         self._json = strict_json(body)
-        session_id = next((self._json[name] for name in _SESSION_FIELDS if isinstance(self._json.get(name), str)), "")
+        named = (self._json.get(name) for name in _SESSION_FIELDS)
+        session_id = next((name for name in named if isinstance(name, str) and name.strip()), "")
         if _SESSION_ID.fullmatch(session_id):
             self.scope[SESSION_SCOPE_KEY] = session_id
 

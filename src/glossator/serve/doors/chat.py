@@ -71,7 +71,7 @@ class ChatRequest(StrictBody):
     selected_text: Annotated[Annotated[str, Field(max_length=64_000)] | None, NoneIfBlank] = Field(
         None, description="If provided, the answer is grounded in this text only"
     )
-    session_id: Annotated[UUID4, Field(strict=False)] | None = Field(
+    session_id: Annotated[Annotated[UUID4, Field(strict=False)] | None, NoneIfBlank] = Field(
         None, description="Session id for conversation history; generated if not provided"
     )
     filters: MetadataFilter | None = Field(None, description="Optional filters for retrieval")

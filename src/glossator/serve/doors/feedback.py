@@ -12,7 +12,7 @@ from pydantic import BaseModel, Field
 from glossator.core.conversations import Rating
 from glossator.pipeline.wiring import Engine
 from glossator.serve.doors.agent import SessionId
-from glossator.serve.doors.base import DEFAULT_DOOR, StrictBody
+from glossator.serve.doors.base import DEFAULT_DOOR, NoneIfBlank, StrictBody
 from glossator.serve.doors.service import session_for
 from glossator.serve.middleware.context import context_of
 from glossator.serve.ops.metrics import Metrics
@@ -28,7 +28,7 @@ class FeedbackRequest(StrictBody):
     rating: Annotated[Rating, Field(strict=False)]
     reason: Annotated[str, Field(max_length=200)] = ""
     text: Annotated[str, Field(max_length=4000)] = ""
-    session_id: SessionId | None = None
+    session_id: Annotated[SessionId | None, NoneIfBlank] = None
 
 
 class FeedbackEntry(BaseModel):

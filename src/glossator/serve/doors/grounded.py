@@ -54,8 +54,12 @@ class AgentRequest(StrictBody):
         None, description="The text to answer from if `context_mode` is `user_provided`"
     )
     filters: QueryFilters | None = Field(None, description="Metadata filters for retrieval")
-    conversation_id: SessionId | None = Field(None, description="Id of the conversation to continue")
-    thread_id: SessionId | None = Field(None, description="Alias of `conversation_id`, as the Assistants API calls it")
+    conversation_id: Annotated[SessionId | None, NoneIfBlank] = Field(
+        None, description="Id of the conversation to continue"
+    )
+    thread_id: Annotated[SessionId | None, NoneIfBlank] = Field(
+        None, description="Alias of `conversation_id`, as the Assistants API calls it"
+    )
     stream: bool = Field(False, description="Whether to stream the answer as server-sent events")
 
     @model_validator(mode="after")

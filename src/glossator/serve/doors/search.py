@@ -18,21 +18,18 @@ from glossator.core.types import ContentsEntry, Filters
 from glossator.core.validation import MAX_QUESTION_LENGTH, MAX_TOP_K
 from glossator.pipeline.wiring import Engine
 from glossator.serve.doors.addresses import ServerAddress
-from glossator.serve.doors.base import DEFAULT_DOOR, StrictBody, VersionName
+from glossator.serve.doors.base import DEFAULT_DOOR, NoneIfBlank, StrictBody, VersionName
+
+_UrlPrefix = Annotated[Annotated[str, Field(max_length=2000)] | None, NoneIfBlank]
+_Heading = Annotated[Annotated[str, Field(max_length=500)] | None, NoneIfBlank]
 
 
 class FilterModel(StrictBody):
     """Filters on a search; a passage must match all of them."""
 
-    source_url_prefix: Annotated[str | None, Field(max_length=2000)] = Field(
-        default=None, description="Only pages whose URL or path begins with this"
-    )
-    section: Annotated[str | None, Field(max_length=500)] = Field(
-        default=None, description="Only sections with exactly this heading"
-    )
-    chapter: Annotated[str | None, Field(max_length=500)] = Field(
-        default=None, description="Only the chapter with exactly this title"
-    )
+    source_url_prefix: _UrlPrefix = Field(default=None, description="Only pages whose URL or path begins with this")
+    section: _Heading = Field(default=None, description="Only sections with exactly this heading")
+    chapter: _Heading = Field(default=None, description="Only the chapter with exactly this title")
     version: VersionName = None
 
 
@@ -42,9 +39,9 @@ class SearchQuery(BaseModel):
     model_config = {"extra": "forbid"}
     q: Annotated[str, Field(min_length=1, max_length=MAX_QUESTION_LENGTH)]
     top_k: Annotated[int, Field(ge=1, le=MAX_TOP_K)] = 5
-    source_url_prefix: Annotated[str | None, Field(max_length=2000)] = None
-    section: Annotated[str | None, Field(max_length=500)] = None
-    chapter: Annotated[str | None, Field(max_length=500)] = None
+    source_url_prefix: _UrlPrefix = None
+    section: _Heading = None
+    chapter: _Heading = None
     version: VersionName = None
 
 

@@ -17,12 +17,14 @@ from glossator.core.types import Filters, Passage
 from glossator.core.validation import MAX_QUESTION_LENGTH, MAX_SELECTION_LENGTH, MAX_TOP_K, validate_text
 from glossator.pipeline.wiring import Engine
 from glossator.serve.doors.addresses import ServerAddress
+from glossator.serve.doors.base import NoneIfBlank
 from glossator.serve.mcp.sections import find_by_title, find_by_url, next_url, previous_url
 
 MAX_SECTION_LENGTH = 20_000
 """Characters of a section in one result."""
 _VERSION = "Version of the book, if it has versions; by default the current one."
 _MAX_URL, _MAX_PREFIX, _MAX_NAME = MAX_QUESTION_LENGTH, 2000, 500
+_OptionalText = Annotated[str | None, NoneIfBlank]
 
 
 class _Arguments(BaseModel):
@@ -34,40 +36,40 @@ class SearchArguments(_Arguments):
 
     query: str = Field(min_length=1, max_length=MAX_QUESTION_LENGTH, description="A question or a few keywords.")
     top_k: int = Field(default=5, ge=1, le=MAX_TOP_K, description="Maximum number of passages.")
-    section: str | None = Field(
+    section: _OptionalText = Field(
         default=None, max_length=_MAX_NAME, description="Only sections with exactly this heading."
     )
-    chapter: str | None = Field(default=None, max_length=_MAX_NAME, description="Only the chapter with this title.")
-    source_url_prefix: str | None = Field(
+    chapter: _OptionalText = Field(default=None, max_length=_MAX_NAME, description="Only the chapter with this title.")
+    source_url_prefix: _OptionalText = Field(
         default=None, max_length=_MAX_PREFIX, description="Only pages whose URL or path begins with this."
     )
-    version: str | None = Field(default=None, max_length=_MAX_NAME, description=_VERSION)
+    version: _OptionalText = Field(default=None, max_length=_MAX_NAME, description=_VERSION)
 
 
 class AskArguments(_Arguments):
     """The arguments of `ask_book`."""
 
     question: str = Field(min_length=1, max_length=MAX_QUESTION_LENGTH, description="One self-contained question.")
-    selected_text: str | None = Field(
+    selected_text: _OptionalText = Field(
         default=None,
         max_length=MAX_SELECTION_LENGTH,
         description="Answer from this text only, instead of the book. Omit it to ask the book.",
     )
-    version: str | None = Field(default=None, max_length=_MAX_NAME, description=_VERSION)
+    version: _OptionalText = Field(default=None, max_length=_MAX_NAME, description=_VERSION)
 
 
 class ReadArguments(_Arguments):
     """The arguments of `read_section`."""
 
-    url: str | None = Field(
+    url: _OptionalText = Field(
         default=None,
         max_length=_MAX_URL,
         description="A URL from one of these tools, with or without its fragment.",
     )
-    title: str | None = Field(
+    title: _OptionalText = Field(
         default=None, max_length=_MAX_NAME, description="Instead of a url: the title of the page."
     )
-    section: str | None = Field(
+    section: _OptionalText = Field(
         default=None, max_length=_MAX_NAME, description="With a title: the heading of the section on that page."
     )
 
@@ -151,9 +153,8 @@ def _with_links(engine: Engine, passages: Sequence[Passage]) -> list[LinkedPassa
 
 async def ask_book(engine: Engine, arguments: AskArguments, address: ServerAddress) -> AnswerResult:
     """An answer; unsupported sentences are counted, never returned."""
-    selection = arguments.selected_text if (arguments.selected_text or "").strip() else None
-    filters = Filters(version=arguments.version or None)
-    answer: Answer = address.answer(await pipeline.ask(engine, Question(arguments.question, selection, filters)))
+    question = Question(arguments.question, arguments.selected_text, Filters(version=arguments.version))
+    answer: Answer = address.answer(await pipeline.ask(engine, question))
     return AnswerResult(
         text=answer.text,
         citations=[
