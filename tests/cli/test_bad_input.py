@@ -264,6 +264,12 @@ def test_data_directory_that_is_a_file_fails_with_one_line(tmp_path: Path) -> No
     assert run("ask", MOON, "--data-dir", tmp_path / "file").failed_with(4, "Not a directory"), result
 
 
+def test_missing_source_leaves_no_data_directory(tmp_path: Path) -> None:
+    result = run("ingest", tmp_path / "nowhere", "--data-dir", tmp_path / "data")
+    assert result.failed_with(3, "does not exist", "Pass a folder or file that exists"), result
+    assert not (tmp_path / "data").exists()
+
+
 def test_concurrent_ingest_fails_with_one_line(data: Path, tmp_path: Path) -> None:
     (tmp_path / "page.md").write_text(PAGE)
     with Generations(data).ingest_lock():

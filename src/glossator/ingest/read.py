@@ -71,7 +71,7 @@ def read_source(
     `snippets` is a folder outside the source whose files its pages may include; `files` decides which are pages;
     `versions` names versions of the book, the current one first.
     """
-    path = _existing_path(source)
+    path = existing_path(source)
     site = plain.file_layout(path) if path.is_file() else find_layout(path, layout)
     pages = tuple(page for page in site.pages if files.selects(page.path, path))
     site = with_versions(replace(site, snippets=_included_folder(snippets), pages=pages), versions)
@@ -136,7 +136,8 @@ def moved_to(document: Document, url: str) -> Document:
     return replace(moved, content_hash=_content_hash(moved))
 
 
-def _existing_path(source: str) -> Path:
+def existing_path(source: str) -> Path:
+    """The path of a folder or file; a SourceError if there is none."""
     path = Path(source)
     try:
         if path.is_dir() or path.is_file():

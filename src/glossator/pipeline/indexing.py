@@ -7,7 +7,7 @@ import os
 import shutil
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 
@@ -24,6 +24,7 @@ from glossator.embed.cache import CACHED_GENERATIONS, EmbeddingCache, count_miss
 from glossator.ingest.changes import IndexedSource, IngestPlan, corpus_hash, plan_ingest
 from glossator.ingest.chunk import CHUNKER_VERSION, chunk_document
 from glossator.ingest.fetch.cache import forget_source
+from glossator.ingest.read import existing_path
 from glossator.pipeline.contents import LoadedSource, SourceReader, golden_questions
 from glossator.pipeline.sources import find_source, indexed_sources, language_of, language_warning, merged_options
 from glossator.pipeline.wiring import Engine
@@ -75,15 +76,17 @@ def build_generation(engine: Engine, request: IngestRequest, progress: Progress)
     known = _by_root(indexed_sources(engine))
     sources, options = request.sources or tuple(known), request.options
     _check_options(sources, options)
-    if not request.dry_run:
-        _check_writable(engine.settings.book_dir)
+    locations = {location.root: location for location in map(locate, sources)}
+    for path in filter(None, (location.path for location in locations.values())):
+        existing_path(path)  # before the lock creates a data directory
     with ExitStack() as stack:
+        if not request.dry_run:
+            stack.enter_context(_data_dir_lock(engine))  # before sources are read, which may take minutes
         reader = SourceReader(engine, stack, progress, request.dry_run)
-        locations = {location.root: location for location in map(locate, sources)}
         with stage("read"):
             found = {root: reader.read(place, options, known.get(root)) for root, place in locations.items()}
         if not request.dry_run:
-            stack.enter_context(ingest_lock(engine))
+            stack.enter_context(_shared_index_lock(engine))
         before = _latest(engine, dry_run=request.dry_run)
         missing = [root for root, source in found.items() if source is None and not _is_usable(before, root)]
         with stage("read"):
@@ -106,26 +109,25 @@ def build_generation(engine: Engine, request: IngestRequest, progress: Progress)
     )
 
 
-def _check_writable(folder: Path) -> None:
-    """Refuse a data directory that cannot be written before sources are read, which may take minutes."""
-    if folder.exists():
-        with suppress(IngestRunning), file_lock(folder / "ingest.lock", _running_in(folder)):
-            pass
-
-
-def _running_in(folder: Path) -> IngestRunning:
-    return IngestRunning(f"Another ingest is using {folder}.", "Wait until it has finished.")
-
-
 @contextmanager
 def ingest_lock(engine: Engine) -> Iterator[None]:
     """One ingest at a time for each index, and for each data directory, whose cache all indexes share."""
-    folder = engine.settings.book_dir
-    with ExitStack() as stack:
-        if not isinstance(engine.generations, Generations):  # whose own lock this is
-            stack.enter_context(file_lock(folder / "ingest.lock", _running_in(folder)))
-        stack.enter_context(engine.generations.ingest_lock())
+    with _data_dir_lock(engine), _shared_index_lock(engine):
         yield
+
+
+def _data_dir_lock(engine: Engine) -> AbstractContextManager[None]:
+    """The lock of the data directory, which is that of the embedded index as well."""
+    if isinstance(engine.generations, Generations):
+        return engine.generations.ingest_lock()
+    folder = engine.settings.book_dir
+    busy = IngestRunning(f"Another ingest is using {folder}.", "Wait until it has finished.")
+    return file_lock(folder / "ingest.lock", busy)
+
+
+def _shared_index_lock(engine: Engine) -> AbstractContextManager[None]:
+    """The lock of an index on a server: a connection that might not survive minutes of reading."""
+    return nullcontext() if isinstance(engine.generations, Generations) else engine.generations.ingest_lock()
 
 
 def _with_times(report: IngestReport, started: float, times: StageTimes) -> IngestReport:

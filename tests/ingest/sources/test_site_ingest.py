@@ -13,6 +13,8 @@ from starlette.testclient import TestClient
 import glossator
 from commands import CommandResult, quick_folder, run
 from data_dirs import contents_of
+from glossator.core.errors import IngestRunning
+from glossator.core.files import file_lock
 from glossator.core.settings import Settings
 from glossator.serve.app import create_app
 from site_server import Reply, Site, running_site
@@ -153,3 +155,25 @@ def test_pages_of_a_site_are_shown_by_the_server(site: Site, data: Path) -> None
     assert front.status_code == tides.status_code == 200
     assert '<a href="/book/tides" rel="noopener">' in front.text
     assert "gravity of the Moon" in tides.text
+
+
+def test_second_ingest_is_refused_before_it_fetches_anything(site: Site, command: Run, data: Path) -> None:
+    with file_lock(data / "ingest.lock", IngestRunning("busy")):
+        result = command("ingest", f"{site.url}/docs/", "--allow-private")
+    assert result.failed_with(5, "Another ingest", "Wait until it has finished")
+    assert site.log == []
+
+
+def test_ingest_holds_its_lock_while_it_fetches(site: Site, command: Run, data: Path) -> None:
+    refused: list[str] = []
+
+    def ingest_meanwhile() -> Reply:
+        with glossator.open(data) as book, pytest.raises(IngestRunning) as error:
+            book.ingest(f"{site.url}/other/", allow_private=True)
+        refused.append(str(error.value))
+        return Reply(TIDES.encode())
+
+    site.pages["/docs/tides"] = ingest_meanwhile
+    assert report_of(command("ingest", f"{site.url}/docs/", "--allow-private", "--json"))["generation"] == 1
+    assert "Wait until it has finished" in refused[0]
+    assert not any(path.startswith("/other") for path, _ in site.log)

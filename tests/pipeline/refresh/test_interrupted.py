@@ -107,7 +107,7 @@ def similarity(one: np.ndarray, other: np.ndarray) -> float:
 
 
 MOMENTS = ("ingest.lock", "cache/embeddings.sqlite-wal", "generations/.building-*")
-"""Files that tell how far an ingest is: it has read the sources, it embeds, it writes."""
+"""Files that tell how far an ingest is: it reads the sources, it embeds, it writes."""
 
 
 def wait_for(moment: str, folder: Path, ingest: subprocess.Popen[bytes]) -> None:
