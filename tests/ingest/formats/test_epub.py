@@ -173,6 +173,14 @@ def test_names_that_leave_the_archive_are_not_documents(tmp_path: Path) -> None:
         read_epub(write_epub(tmp_path / "a.epub", {"OEBPS/book.opf": package}), LIMIT)
 
 
+@pytest.mark.parametrize("target", ["../../secret.xhtml", "/etc/two.xhtml", "https://tides.example/two.xhtml"])
+def test_a_document_outside_the_archive_is_reported(tmp_path: Path, target: str) -> None:
+    package = PACKAGE.replace("text/two.xhtml", target)
+    file = read_epub(write_epub(tmp_path / "a.epub", {"OEBPS/book.opf": package}), LIMIT)
+    assert [p.name for p in file.pages] == ["text/one a.xhtml"]
+    assert file.notes[-1] == f"left out: {target} is outside the EPUB."
+
+
 def test_an_encrypted_document_is_left_out_with_a_reason(tmp_path: Path) -> None:
     encryption = '<encryption><CipherReference URI="OEBPS/text/two.xhtml"/></encryption>'
     file = read_epub(write_epub(tmp_path / "a.epub", {"META-INF/encryption.xml": encryption}), LIMIT)

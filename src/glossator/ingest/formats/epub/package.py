@@ -27,7 +27,8 @@ class EpubEntry:
 class EpubPackage:
     """The documents of a book in reading order, their entries in the table of contents, and the encrypted files.
 
-    `folder` is the one of the package document, from which the manifest names the files.
+    `folder` is the one of the package document, from which the manifest names the files; `outside` are documents that
+    it names outside the archive.
     """
 
     title: str
@@ -35,6 +36,7 @@ class EpubPackage:
     contents: Mapping[str, EpubEntry]
     encrypted: frozenset[str]
     folder: str
+    outside: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +44,11 @@ class _Item:
     name: str
     type: str
     properties: tuple[str, ...]
+    reference: str
+
+    @property
+    def is_document(self) -> bool:
+        return self.type in _DOCUMENT_TYPES and "nav" not in self.properties
 
 
 def read_package(archive: EpubArchive) -> EpubPackage:
@@ -53,24 +60,23 @@ def read_package(archive: EpubArchive) -> EpubPackage:
     package = parse_xml(archive.read(root_file), root_file)
     items = _items(package, root_file)
     spine = [items[ref] for e in package.iter("itemref") if (ref := e.get("idref", "")) in items]
-    documents = tuple(
-        dict.fromkeys(item.name for item in spine if item.type in _DOCUMENT_TYPES and "nav" not in item.properties)
-    )
+    documents = tuple(dict.fromkeys(item.name for item in spine if item.name and item.is_document))
+    outside = tuple(dict.fromkeys(item.reference for item in spine if not item.name and item.is_document))
     if not documents:
         raise SourceError("the EPUB has no documents in its spine.", "Check that it is not damaged.")
     title = text_of(next(package.iter("title"), None))
     folder = posixpath.dirname(root_file)
-    return EpubPackage(title, documents, _contents(archive, package, items), _encrypted(archive), folder)
+    return EpubPackage(title, documents, _contents(archive, package, items), _encrypted(archive), folder, outside)
 
 
 def _items(package: Element, root_file: str) -> dict[str, _Item]:
-    """The files of the manifest, by their ids."""
+    """The files of the manifest, by their ids; one outside the archive has no name."""
     found = {}
     for element in package.iter("item"):
-        name, _ = resolve(root_file, element.get("href", ""))
-        if name:
-            properties = tuple(element.get("properties", "").split())
-            found[element.get("id", "")] = _Item(name, element.get("media-type", ""), properties)
+        reference = element.get("href", "")
+        name, _ = resolve(root_file, reference)
+        properties = tuple(element.get("properties", "").split())
+        found[element.get("id", "")] = _Item(name, element.get("media-type", ""), properties, reference)
     return found
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import posixpath
 import re
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -18,7 +19,7 @@ _VOID_TAGS = frozenset("area base br col embed hr img input link meta source tra
 _EMPTY_ELEMENT = re.compile(r"<([a-zA-Z][\w:.-]*)((?:\s[^<>]*?)?)/>")
 _CDATA = re.compile(r"<!\[CDATA\[(.*?)\]\]>", re.DOTALL)
 _DECLARED_ENCODING = re.compile(rb"<\?xml[^>]*?encoding\s*=\s*[\"']([\w.-]{1,40})[\"']")
-_MAX_NAMES = 5
+_MAX_NAMES, _MAX_NAME_LENGTH = 5, 200
 
 
 def read_epub(path: Path, max_bytes: int) -> ParsedFile:
@@ -43,12 +44,16 @@ def read_epub(path: Path, max_bytes: int) -> ParsedFile:
     if not pages:
         raise SourceError(failed[0] if failed else "the EPUB has no text.")
     notes = [f"documents without text were skipped: {_names(empty)}."] if empty else []
-    return ParsedFile(tuple(pages), package.title, (*notes, *(f"left out: {reason}" for reason in failed)))
+    notes += [f"left out: {reason}" for reason in failed]
+    if package.outside:
+        are = "is" if len(package.outside) == 1 else "are"
+        notes.append(f"left out: {_names(package.outside)} {are} outside the EPUB.")
+    return ParsedFile(tuple(pages), package.title, tuple(notes))
 
 
-def _names(names: list[str]) -> str:
+def _names(names: Sequence[str]) -> str:
     more = f" and {len(names) - _MAX_NAMES} more" if len(names) > _MAX_NAMES else ""
-    return ", ".join(names[:_MAX_NAMES]) + more
+    return ", ".join(name[:_MAX_NAME_LENGTH] for name in names[:_MAX_NAMES]) + more
 
 
 def _page(archive: EpubArchive, package: EpubPackage, name: str) -> ParsedPage:
