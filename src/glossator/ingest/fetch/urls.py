@@ -62,3 +62,10 @@ def root_of(url: str) -> str:
     """The front page of a URL's host."""
     parts = urlsplit(url)
     return f"{parts.scheme}://{parts.netloc}/"
+
+
+def without_url(reason: str, url: str) -> str:
+    """A reason that begins with a URL, for a list that names the URL itself."""
+    if reason.startswith(f"{url}: "):
+        return reason.removeprefix(f"{url}: ")
+    return f"it {reason.removeprefix(f'{url} ')}" if reason.startswith(f"{url} ") else reason

@@ -12,6 +12,7 @@ from glossator.core.types import PageNote, SkippedFile
 from glossator.ingest.fetch.cache import PageCache
 from glossator.ingest.fetch.client import MAX_CONCURRENT_REQUESTS, Fetcher, Response
 from glossator.ingest.fetch.robots import Robots, read_robots
+from glossator.ingest.fetch.urls import without_url
 from glossator.ingest.filters import FileFilter
 from glossator.ingest.parsing.pool import ParserPool
 from glossator.ingest.site.content import HTML_TYPES, SitePage, read_page
@@ -51,7 +52,7 @@ class Crawl:
     is_full: bool = False
 
     def skip(self, url: str, reason: str) -> None:
-        self.skipped.append(SkippedFile(url, reason))
+        self.skipped.append(SkippedFile(url, without_url(reason, url)))
 
     def add_all(self, urls: Iterable[str]) -> list[SitePage]:
         """Fetch pages, a few at once; what they are is decided in order."""

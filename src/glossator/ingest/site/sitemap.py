@@ -9,7 +9,7 @@ from xml.parsers import expat
 from glossator.core.errors import FetchRefused
 from glossator.core.types import SkippedFile
 from glossator.ingest.fetch.client import Fetcher
-from glossator.ingest.fetch.urls import joined
+from glossator.ingest.fetch.urls import joined, without_url
 
 MAX_SITEMAP_BYTES = 50_000_000
 """As sitemaps.org says."""
@@ -82,7 +82,7 @@ def _pages(fetcher: Fetcher, addresses: Sequence[str], skipped: list[SkippedFile
         try:
             found.parse(_content(fetcher, address))
         except FetchRefused as error:
-            skipped.append(SkippedFile(address, error.message))
+            skipped.append(SkippedFile(address, without_url(error.message, address)))
         yield from (page for each in found.pages if (page := joined(address, each)))
         more = [url for each in found.sitemaps if (url := joined(address, each)) and url not in seen]
         waiting += dict.fromkeys(more)
