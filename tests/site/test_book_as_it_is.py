@@ -217,6 +217,6 @@ def test_hostile_page_does_nothing(page: Page) -> None:
 def test_front_page_offers_questions_that_the_book_answers(page: Page) -> None:
     page.goto("/")
     examples = page.locator("ul[aria-labelledby=examples] a")
-    assert 1 <= examples.count() <= 3
+    expect(examples).to_have_count(3)
     examples.first.click()
     expect(page.locator("main section sup a").first).to_be_visible()
