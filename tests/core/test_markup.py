@@ -49,6 +49,17 @@ def test_dangerous_markup_is_removed(html: str) -> None:
         assert word not in clean.replace("&lt;", ""), clean
 
 
+@pytest.mark.parametrize("value", ["left", "center", "right"])
+def test_alignment_of_a_cell_survives(value: str) -> None:
+    table = f'<table><tr><td align="{value}">1</td></tr></table>'
+    assert f'align="{value}"' in sanitize(table, unchanged)
+
+
+@pytest.mark.parametrize("value", ["", "justify", "char", "right;position:fixed", "javascript:x()"])
+def test_other_alignments_are_removed(value: str) -> None:
+    assert "align" not in sanitize(f'<table><tr><th align="{value}">1</th></tr></table>', unchanged)
+
+
 def test_sanitizing_twice_changes_nothing() -> None:
     html = '<h2 id="a">A</h2><ol start="3"><li>x<ul><li>y</li></ul></li></ol><table><tr><th>h</th></tr></table>'
     once = sanitize(html, unchanged)

@@ -125,6 +125,8 @@ def test_markup_survives(page: Page) -> None:
     expect(article.locator("ol[start='3'] > li > ul > li")).to_have_text(["for heat", "for pressure"])
     expect(article.locator("thead th")).to_have_text(["Geyser", "Height"])
     expect(article.locator("tbody td")).to_have_text(["Strokkur", "20 m"])
+    expect(article.locator("td").first).to_have_css("text-align", "start")
+    expect(article.locator("td").last).to_have_css("text-align", "right")
     expect(article.locator("blockquote")).to_have_text("Keep away.")
     expect(article.locator(".admonition.warning .admonition-title")).to_have_text("Careful")
     expect(article.locator(".task")).to_have_text(["☑", "☐"])

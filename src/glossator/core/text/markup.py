@@ -21,6 +21,8 @@ ADMONITION_KINDS = frozenset(
     note tip info important warning caution danger success question failure bug example quote abstract seealso hint
     """.split()
 )
+ALIGNMENTS = frozenset({"left", "center", "right"})
+"""Of the cells of a table."""
 IMAGE_TYPES = {
     "avif": "image/avif",
     "gif": "image/gif",
@@ -93,6 +95,8 @@ def _cleaner() -> nh3.Cleaner:
     def attribute(tag: str, name: str, value: str) -> str | None:
         if name in ("href", "src"):
             return _resolve.get()(tag, value)
+        if name == "align":
+            return value.lower() if value.lower() in ALIGNMENTS else None
         return value if name != "id" or value.strip() else None
 
     return Cleaner(

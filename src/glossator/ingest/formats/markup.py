@@ -6,11 +6,12 @@ import re
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
-from glossator.core.text.markup import ADMONITION_KINDS
+from glossator.core.text.markup import ADMONITION_KINDS, ALIGNMENTS
 from glossator.ingest.formats.nodes import Traits, formula_tex, is_inline_formula, traits
 
 _ADMONITION = re.compile(r"(?:theme-|markdown-)?(?:admonition|alert)|blockquote-tag|callout")
 _ADMONITION_TITLE = re.compile(r"admonition-?(?:title|heading)|markdown-alert-title", re.IGNORECASE)
+_ALIGNMENT = re.compile(rf"(?<![\w-])text-align\s*:\s*({'|'.join(sorted(ALIGNMENTS))})(?![\w-])", re.IGNORECASE)
 _KIND = re.compile(rf"(?<![a-z])({'|'.join(sorted(ADMONITION_KINDS))})(?![a-z])")
 
 
@@ -80,9 +81,11 @@ def _set_task_box(tree: LexborHTMLParser, node: LexborNode) -> None:
 
 
 def _unify(node: LexborNode, known: Traits) -> None:
-    """Give the classes of admonitions one form, and the targets of links an id."""
+    """Give the classes of admonitions and the alignment of cells one form, and the targets of links an id."""
     if node.tag == "a" and not node.id and node.attributes.get("name"):
         node.attrs["id"] = node.attributes["name"] or ""
+    if node.tag in ("td", "th") and (style := _ALIGNMENT.search(node.attributes.get("style") or "")):
+        node.attrs["align"] = style[1].lower()
     classes = " ".join(known.classes)
     if not classes:
         return
