@@ -238,6 +238,20 @@ def test_help_without_arguments(fast_tmp_path: Path) -> None:
     assert "ingest" in run("--help").out
 
 
+@pytest.mark.parametrize("group", ["sources", "books", "sessions", "keys"])
+def test_group_without_a_command_lists(group: str, data: Path) -> None:
+    for options in (["--data-dir", data], ["--json", "--data-dir", data]):
+        result = run(group, *options)
+        assert (result.code, result.err) == (0, "")
+        assert result == run(group, "list", *options)
+    assert "Commands:" in run(group, "--help").out
+
+
+def test_options_before_a_command_are_refused(data: Path) -> None:
+    result = run("sources", "--data-dir", data, "remove", "book")
+    assert (result.code, "unexpected extra arguments" in result.err) == (2, True)
+
+
 def topics(result: CommandResult) -> dict[str, dict[str, object]]:
     return {finding["topic"]: finding for finding in json.loads(result.out)}
 

@@ -8,15 +8,15 @@ from pathlib import Path
 
 import click
 
-from glossator.cli.common import print_json, server_options
+from glossator.cli.common import ListingGroup, print_json, server_options
 from glossator.core.book.names import validate_book_name
 from glossator.core.errors import BadInput
 from glossator.core.settings import load_settings
 
 
-@click.group()
+@click.group(cls=ListingGroup)
 def books() -> None:
-    """List and delete the books of a data directory."""
+    """List and delete the books of a data directory; list is the default."""
 
 
 @books.command("list")

@@ -22,6 +22,15 @@ _BOOK = "glossator.book"
 """Where the context of a command holds the name of the book that it is about."""
 
 
+class ListingGroup(click.Group):
+    """Commands of which `list` is the default."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Insert `list` if no command is named; options before a command are those of `list`."""
+        is_named = bool(args) and (not args[0].startswith("-") or args[0] in ctx.help_option_names)
+        return super().parse_args(ctx, args if is_named else ["list", *args])
+
+
 def common_options(command: Command) -> Command:
     """Add the options that every command about one book has."""
     return book_options(json_option(command))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from glossator.cli.common import print_json, server_options
+from glossator.cli.common import ListingGroup, print_json, server_options
 from glossator.core.settings import load_settings
 
 if TYPE_CHECKING:
@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from glossator.serve.auth.keys import KeyStore
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=ListingGroup, context_settings={"help_option_names": ["-h", "--help"]})
 def keys() -> None:
-    """API keys: create, list, revoke, rotate."""
+    """API keys: create, list, revoke, rotate; list is the default."""
 
 
 @keys.command()

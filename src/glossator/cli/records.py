@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from glossator.cli.common import Command, build_engine, common_options, print_json, run
+from glossator.cli.common import Command, ListingGroup, build_engine, common_options, print_json, run
 from glossator.core.text.characters import sanitize
 
 if TYPE_CHECKING:
@@ -25,9 +25,9 @@ def _one_session(command: Command) -> Command:
     return click.argument("session_id", metavar="ID")(command)
 
 
-@click.group()
+@click.group(cls=ListingGroup)
 def sessions() -> None:
-    """Conversations: list, export, reset, delete."""
+    """Conversations: list, export, reset, delete; list is the default."""
 
 
 @sessions.command("list")

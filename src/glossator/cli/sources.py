@@ -7,12 +7,12 @@ from pathlib import Path
 
 import click
 
-from glossator.cli.common import build_engine, common_options, print_json, run
+from glossator.cli.common import ListingGroup, build_engine, common_options, print_json, run
 
 
-@click.group()
+@click.group(cls=ListingGroup)
 def sources() -> None:
-    """List and remove the sources in the index."""
+    """List and remove the sources in the index; list is the default."""
 
 
 @sources.command("list")
