@@ -18,7 +18,7 @@ from glossator.core.resilience.retry import Backoff
 from glossator.ingest.fetch.cache import PageCache
 from glossator.ingest.fetch.client import Fetcher, FetchPolicy
 from glossator.ingest.fetch.network import is_public
-from glossator.ingest.fetch.urls import joined, normalized
+from glossator.ingest.fetch.urls import joined, normalized, without_url
 from site_server import Reply, Site, running_site
 
 PAGE = "<main><h1>Tides</h1><p>The Moon causes them.</p></main>"
@@ -220,3 +220,16 @@ def test_urls_have_one_form() -> None:
     assert joined("https://x.org/a/b", "../c/?q=1#d") == "https://x.org/c/?q=1"
     assert joined("https://x.org/a/", "mailto:a@x.org") is None
     assert joined("https://x.org/a/", "//[bad") is None
+
+
+@pytest.mark.parametrize(
+    ("reason", "shown"),
+    [
+        ("https://x.org/a redirects in a loop.", "it redirects in a loop."),
+        ("https://x.org/a: the response cannot be decoded.", "the response cannot be decoded."),
+        ("https://x.org/a/b redirects in a loop.", "https://x.org/a/b redirects in a loop."),
+        ("the page has no text.", "the page has no text."),
+    ],
+)
+def test_reason_does_not_repeat_the_url_of_its_page(reason: str, shown: str) -> None:
+    assert without_url(reason, "https://x.org/a") == shown
