@@ -93,14 +93,15 @@ test-index: $(VENV)/.dev
 
 train: $(VENV)/.train
 	@cd training && ../$(BIN)/python -m reader.mutate && ../$(BIN)/python -m reader.train $(RUN)
-	@cd training && ../$(BIN)/python -m reader.plot $(RUN) && ../$(BIN)/python -m reader.export $(RUN) ../build/reader
+	@cd training && ../$(BIN)/python -m reader.train_pairs $(RUN)-pairs --start $(RUN)
+	@cd training && ../$(BIN)/python -m reader.plot $(RUN) && ../$(BIN)/python -m reader.export $(RUN) $(RUN)-pairs ../build/reader
 
 # pip-audit comes last: it asks PyPI, and --strict fails for a package that could not be looked up.
 audit: $(VENV)/.audit
 	@$(AUDIT)/hadolint deploy/Dockerfile
 	@$(AUDIT)/check-jsonschema --builtin-schema vendor.compose-spec deploy/compose.yaml
 	@$(AUDIT)/kubernetes-validate --strict --quiet $$(ls deploy/kubernetes/*.yaml | grep -v kustomization)
-	@git ls-files -z | grep -zvE '^requirements/.*txt$$|\.onnx$$' | \
+	@git ls-files -z | grep -zvE '^requirements/.*txt$$|\.(onnx|bin)$$' | \
 		xargs -0 $(AUDIT)/detect-secrets-hook $(addprefix --disable-plugin ,$(GUESSES))
 	@mkdir -p dist && $(AUDIT)/cyclonedx-py requirements --output-reproducible --output-file dist/sbom.json \
 		requirements/runtime.txt && echo "Components: dist/sbom.json"

@@ -47,8 +47,11 @@ def source(text: str, *headings: str) -> SourceText:
     ],
 )
 def test_a_true_sentence_scores_above_a_false_one(reader: OnnxReader, better: str, worse: str) -> None:
-    read = reader.read([source(TIDES, "Tides")])
+    of_tides = source(TIDES, "Tides")
+    read = reader.read([of_tides])
     assert reader.judge(better, read)[0].supported > reader.judge(worse, read)[0].supported
+    true, false = (reader.judge_together(text, [of_tides])[0] for text in (better, worse))
+    assert true.supported > false.supported
 
 
 @pytest.mark.parametrize(
@@ -67,8 +70,11 @@ def test_points_at_the_sentence_that_answers(reader: OnnxReader, question: str, 
 
 def test_a_question_that_is_not_answered_scores_below_one_that_is(reader: OnnxReader) -> None:
     read = reader.read([source(TIDES, "Tides")])
-    answered = reader.judge("When do spring tides occur?", read)[0].answered
-    assert answered > reader.judge("How high are spring tides in Bristol?", read)[0].answered
+    questions = ("When do spring tides occur?", "How high are spring tides in Bristol?")
+    answered, unanswered = (reader.judge(question, read)[0].answered for question in questions)
+    assert answered > unanswered
+    answered, unanswered = (reader.judge_together(q, [source(TIDES, "Tides")])[0].answered for q in questions)
+    assert answered > unanswered
 
 
 @pytest.mark.parametrize(
@@ -79,17 +85,24 @@ def test_any_source_and_any_text_can_be_read(reader: OnnxReader, text: str) -> N
         reading = reader.judge(judged, reader.read([source(read)]))[0]
         assert all(math.isfinite(value) for value in (reading.supported, reading.contradicted, reading.answered))
         assert len(reading.sentences) == len(split_sentences(read))
+        together = reader.judge_together(judged, [source(read)])[0]
+        assert all(math.isfinite(value) for value in (together.supported, together.contradicted, together.answered))
+        assert len(together.unsupported) == len(reading.unsupported)
 
 
 def test_a_text_that_is_too_long_is_not_judged(reader: OnnxReader) -> None:
     read = reader.read([source(TIDES)])
     assert reader.judge("tide " * MAX_TEXT_TOKENS, read)
     assert reader.judge("tide " * 10_000, read) == []
+    assert reader.judge_together("tide " * MAX_TEXT_TOKENS, [source(TIDES)])
+    assert reader.judge_together("tide " * 10_000, [source(TIDES)]) == []
 
 
 def test_a_long_source_is_cut_off(reader: OnnxReader) -> None:
-    reading = reader.judge("What causes the tides?", reader.read([source(f"{TIDES} " * 200)]))[0]
+    long = source(f"{TIDES} " * 200)
+    reading = reader.judge("What causes the tides?", reader.read([long]))[0]
     assert math.isfinite(reading.answered)
+    assert math.isfinite(reader.judge_together("What causes the tides?", [long])[0].answered)
 
 
 def test_several_sources_are_judged_as_if_alone(reader: OnnxReader) -> None:
@@ -131,7 +144,8 @@ def damaged(tmp_path: Path, request: pytest.FixtureRequest, monkeypatch: pytest.
     return str(name)
 
 
-FILES = [(name, how) for name in ("model.onnx", "tokenizer.json", "hashes.json") for how in ("missing", "damaged")]
+NAMES = ("model.onnx", "pairs.onnx", "words.bin", "tokenizer.json", "hashes.json")
+FILES = [(name, how) for name in NAMES for how in ("missing", "damaged")]
 
 
 @pytest.mark.parametrize("damaged", FILES, indirect=True)
@@ -164,20 +178,30 @@ def test_opening_a_damaged_model_says_so(tmp_path: Path) -> None:
         OnnxReader(tmp_path / "own").read([source(TIDES)])
 
 
-def test_a_claim_is_read_against_its_part_and_its_window_and_the_window_against_the_claim(
+def test_a_claim_is_read_against_its_part_and_together_with_the_sentences_that_share_its_words(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     reader, judged = OnnxReader(), list[tuple[str, int]]()
-    judge = reader.judge
+    evidence: list[tuple[str, str]] = []
+    judge, together = reader.judge, reader.judge_together
 
     def recorded(text: str, sources: Sequence[ReadSource]) -> list[Reading]:
         judged.append((text, len(sources)))
         return judge(text, sources)
 
+    def recorded_pair(text: str, sources: Sequence[SourceText]) -> list[Reading]:
+        evidence.extend((text, source.text) for source in sources)
+        return together(text, sources)
+
     monkeypatch.setattr(reader, "judge", recorded)
+    monkeypatch.setattr(reader, "judge_together", recorded_pair)
     verifier = Verifier(reader=reader)
+    filler = [f"Part {n} of the machine was described in an earlier chapter." for n in range(12)]
     sentence = "The pump moves two hundred litres of water every hour."
-    others = "The lid opens upwards. The housing is made of painted steel. A red lamp shows that the power is on."
     claim = "Each hour, about two hundred litres of water are shifted by this pump."
-    verifier.judge(claim, verifier.prepare([f"{others} {sentence}"]))
-    assert judged == [(claim, 2), (sentence, 1)]
+    verifier.judge(claim, verifier.prepare([" ".join([*filler[:6], sentence, *filler[6:]])]))
+    assert judged == [(claim, 1)]
+    ((text, source),) = evidence
+    assert text == claim
+    assert sentence in source
+    assert filler[0] not in source

@@ -55,9 +55,9 @@ def _made(folder: Path) -> Path:
     return folder
 
 
-def shipped_weights() -> Weights:
-    """The weights of the reader that the package ships, by their names in the network; they were rounded to int8."""
-    stored = {each.name: numpy_helper.to_array(each) for each in onnx.load(SHIPPED / "model.onnx").graph.initializer}
+def shipped_weights(file: str) -> Weights:
+    """The weights of a model that the package ships, by their names in the network; they were rounded to int8."""
+    stored = {each.name: numpy_helper.to_array(each) for each in onnx.load(SHIPPED / file).graph.initializer}
     found: Weights = {}
     for name, value in stored.items():
         mine = name.removeprefix("reader.")

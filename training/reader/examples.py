@@ -63,7 +63,7 @@ class ExampleReader:
     """Reads example files, with one tokenizer."""
 
     def __init__(self, tokenizer: Path) -> None:
-        self._tokenizer = Tokenizer.from_file(str(tokenizer))
+        self._tokenizer = self.tokenizer = Tokenizer.from_file(str(tokenizer))
         self._tokenizer.no_padding()
         self._tokenizer.no_truncation()
         self._passages: dict[tuple[str, int], str] = {}

@@ -41,19 +41,19 @@ def losses(model: Reader, batch: Batch) -> dict[str, Tensor]:
     """The weighted losses of a batch, by name."""
     reading = model(batch.tokens)
     found = {
-        "support": _binary(reading.supported, [text.supported for text in batch.texts]),
-        "contradiction": _binary(
+        "support": binary_loss(reading.supported, [text.supported for text in batch.texts]),
+        "contradiction": binary_loss(
             reading.contradicted, [text.contradicted for text in batch.texts], CONTRADICTION_WEIGHT
         ),
-        "answer": _binary(reading.answered, [text.answered for text in batch.texts]),
-        "pair": _pairs(reading.supported, batch),
-        "token": _tokens(reading.unsupported_tokens, batch.texts),
+        "answer": binary_loss(reading.answered, [text.answered for text in batch.texts]),
+        "pair": margin_loss(reading.supported, _pairs(batch)),
+        "token": token_loss(reading.unsupported_tokens, [text.unsupported_tokens for text in batch.texts]),
         "pointer": _pointers(reading, batch),
     }
     return {name: value for name, value in found.items() if value is not None}
 
 
-def _binary(logits: Tensor, labels: Sequence[bool | None], weight: float = 1.0) -> Tensor | None:
+def binary_loss(logits: Tensor, labels: Sequence[bool | None], weight: float = 1.0) -> Tensor | None:
     known = [n for n, label in enumerate(labels) if label is not None]
     if not known:
         return None
@@ -61,23 +61,28 @@ def _binary(logits: Tensor, labels: Sequence[bool | None], weight: float = 1.0) 
     return weight * F.binary_cross_entropy_with_logits(logits[known], targets)
 
 
-def _pairs(logits: Tensor, batch: Batch) -> Tensor | None:
-    """A false claim should score below the true one that it differs from."""
+def _pairs(batch: Batch) -> list[tuple[int, int]]:
     first, pairs = 0, []
     for example in batch.examples:
         pairs += [(first + n, first + t.pair) for n, t in enumerate(example.texts) if t.pair is not None]
         first += len(example.texts)
+    return pairs
+
+
+def margin_loss(logits: Tensor, pairs: Sequence[tuple[int, int]]) -> Tensor | None:
+    """A false claim should score below the true one that it differs from."""
     if not pairs:
         return None
     false, true = map(list, zip(*pairs, strict=True))
     return PAIR_WEIGHT * F.softplus(PAIR_MARGIN - (logits[true] - logits[false])).mean()
 
 
-def _tokens(logits: Tensor, texts: Sequence[Text]) -> Tensor | None:
+def token_loss(logits: Tensor, unsupported: Sequence[Sequence[bool] | None]) -> Tensor | None:
+    """Tokens without support should be marked, where it is known which they are."""
     labels = torch.full(logits.shape, -1.0)
-    for n, text in enumerate(texts):
-        if text.unsupported_tokens is not None:
-            labels[n, : len(text.ids)] = torch.tensor(text.unsupported_tokens, dtype=torch.float)
+    for n, marked in enumerate(unsupported):
+        if marked is not None:
+            labels[n, : len(marked)] = torch.tensor(marked, dtype=torch.float)
     known = labels >= 0
     if not known.any():
         return None

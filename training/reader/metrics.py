@@ -39,7 +39,7 @@ def evaluate(model: Reader, examples: Sequence[Example]) -> dict[str, float]:
                 best = int(sentence_logits(reading, n, batch.examples[batch.owner[n]]).argmax())
                 found.append(best in text.evidence)
     model.train(was_training)
-    return _support_figures(supported) | _answer_figures(answered, found)
+    return support_figures(supported) | answer_figures(answered) | _evidence_figures(found)
 
 
 def mean_by_kind(model: Reader, examples: Sequence[Example]) -> dict[str, float]:
@@ -55,19 +55,26 @@ def mean_by_kind(model: Reader, examples: Sequence[Example]) -> dict[str, float]
     return {kind: round(float(np.mean(values)), 2) for kind, values in sorted(scores.items())}
 
 
-def _support_figures(rows: Sequence[tuple[bool, float]]) -> dict[str, float]:
+def support_figures(rows: Sequence[tuple[bool, float]]) -> dict[str, float]:
+    """Of claims, with their labels and logits."""
+    if not rows:
+        return {}
     true, false = _split(rows)
     threshold = np.quantile(false, 1 - FALSE_SHOWN)
     return {"support_auc": area(true, false), "true_shown": round(float((true > threshold).mean()), 4)}
 
 
-def _answer_figures(rows: Sequence[tuple[bool, float]], found: Sequence[bool]) -> dict[str, float]:
+def answer_figures(rows: Sequence[tuple[bool, float]]) -> dict[str, float]:
+    """Of questions, with their labels and logits."""
     if not rows:
         return {}
     true, false = _split(rows)
     threshold = np.quantile(true, ANSWERABLE_REFUSED)
-    refused = round(float((false < threshold).mean()), 4)
-    return {"answer_auc": area(true, false), "refused": refused, "evidence_first": round(float(np.mean(found)), 4)}
+    return {"answer_auc": area(true, false), "refused": round(float((false < threshold).mean()), 4)}
+
+
+def _evidence_figures(found: Sequence[bool]) -> dict[str, float]:
+    return {"evidence_first": round(float(np.mean(found)), 4)} if found else {}
 
 
 def _split(rows: Sequence[tuple[bool, float]]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

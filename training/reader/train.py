@@ -15,6 +15,7 @@ from typing import Any
 
 import torch
 
+from glossator.read.reader import MODEL
 from reader.base_weights import base_folder, read_weights, shipped_weights
 from reader.examples import Example, ExampleReader, batches, with_extras
 from reader.losses import Batch, losses
@@ -26,7 +27,7 @@ DEVELOPMENT = frozenset({"astronomy", "curl", "fastapi", "flask_howto", "vagov"}
 PLAIN_DEVELOPMENT = "operations"
 """Whole books, and short sources, that are never trained on: stages, weights and thresholds are chosen on them."""
 SHIPPED = "shipped"
-NOT_FOR_SHIPPING = ("sick",)
+NOT_FOR_SHIPPING = ("function-words", "semantic-fragments", "sick")
 """Public sets whose licence does not allow shipping what was trained on them."""
 STAGES = "mutations:0.3,mixed:1,templates:1,mixed:1,written:1.2"
 """Easy things first: mutated sentences, then everything with public pairs, then what language models wrote."""
@@ -35,6 +36,7 @@ AVERAGING = 0.995
 """The weights that are evaluated and shipped are a moving average over about 200 steps."""
 MAX_NORM = 1.0
 REPORT_STEPS = 20
+LAYERS = 6
 
 
 class Corpus:
@@ -42,6 +44,7 @@ class Corpus:
 
     def __init__(self, options: argparse.Namespace) -> None:
         reader = self._reader = ExampleReader(base_folder() / "tokenizer.json")
+        self.tokenizer = reader.tokenizer
         self._options, self._random = options, Random(options.seed)
         books = {path.name.split(".")[0]: reader.written(path) for path in sorted((DATA / "written").glob("*.gz"))}
         self.written = [e for book, examples in books.items() if book not in DEVELOPMENT for e in examples]
@@ -103,7 +106,7 @@ class Run:
         self.options = options
         self.folder = OUTPUT / options.name
         self.folder.mkdir(parents=True, exist_ok=True)
-        self.corpus = Corpus(options)
+        self.corpus = self.make_corpus()
         self.plan = list(self.corpus.plan())
         self.model = Reader(options.layers)
         self._start()
@@ -121,12 +124,19 @@ class Run:
         self._resume()
         self.began = time.monotonic()
 
+    def make_corpus(self) -> Corpus:
+        return Corpus(self.options)
+
+    def losses(self, examples: list[Example]) -> dict[str, torch.Tensor]:
+        return losses(self.model, Batch.of(examples))
+
+    def count(self, examples: list[Example]) -> int:
+        """The number of tokens of a batch."""
+        return sum(example.tokens for example in examples)
+
     def _start(self) -> None:
-        if self.options.start == SHIPPED:
-            self.model.load_state_dict({name: torch.tensor(value) for name, value in shipped_weights().items()})
-            return
         if self.options.start:
-            self.model.load_state_dict(torch.load(self.options.start))
+            self.model.load_state_dict(start_weights(self.options.start))
             return
         weights = read_weights(base_folder())
         layers = 1 + max(int(name.split(".")[2]) for name in weights if name.startswith("encoder.layer."))
@@ -172,7 +182,7 @@ class Run:
         tokens, mean = 0, dict[str, float]()
         for examples in self.plan[self.step :]:
             parts = self._update(examples)
-            tokens += sum(example.tokens for example in examples)
+            tokens += self.count(examples)
             mean |= {name: 0.97 * mean.get(name, value) + 0.03 * value for name, value in parts.items()}
             if self.step % REPORT_STEPS == 0:
                 speed = round(tokens / (time.monotonic() - self.began))
@@ -188,7 +198,7 @@ class Run:
         for group in self.optimiser.param_groups:
             group["lr"] = self.options.rate * min(self.step / WARM_UP_STEPS, decay)
         with half_precision():
-            parts = losses(self.model, Batch.of(examples))
+            parts = self.losses(examples)
         self.optimiser.zero_grad()
         torch.stack(list(parts.values())).sum().backward()
         torch.nn.utils.clip_grad_norm_(self.model.parameters(), MAX_NORM)
@@ -206,6 +216,13 @@ class Run:
         return evaluate(averaged, self.corpus.development) | {f"plain_{name}": value for name, value in plain.items()}
 
 
+def start_weights(start: str) -> dict[str, torch.Tensor]:
+    """The weights that a run starts from: those in the package, or those of a run by its name."""
+    if start == SHIPPED:
+        return {name: torch.tensor(value) for name, value in shipped_weights(MODEL).items()}
+    return torch.load(OUTPUT / start / "reader.pt")
+
+
 def fingerprint() -> str:
     """A hash over the training data."""
     digest = hashlib.sha256()
@@ -214,12 +231,12 @@ def fingerprint() -> str:
     return digest.hexdigest()[:16]
 
 
-def options() -> argparse.Namespace:
+def options(stages: str = STAGES) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("name", help="names the run's folder")
-    parser.add_argument("--stages", default=STAGES, help="stage:passes, in order")
-    parser.add_argument("--start", default="", help=f"weights of an earlier run to start from, or {SHIPPED}")
-    parser.add_argument("--layers", type=int, default=12)
+    parser.add_argument("--stages", default=stages, help="stage:passes, in order")
+    parser.add_argument("--start", default="", help=f"an earlier run to start from, or {SHIPPED}")
+    parser.add_argument("--layers", type=int, default=LAYERS, help="of an encoder")
     parser.add_argument("--frozen", type=int, default=0, help="lowest layers that are not trained")
     parser.add_argument("--dropout", type=float, default=0.1)
     parser.add_argument("--rate", type=float, default=1.2e-4)
@@ -229,6 +246,7 @@ def options() -> argparse.Namespace:
     parser.add_argument("--others", type=int, default=4, help="texts about other passages, a passage")
     parser.add_argument("--templates", type=int, default=6000, help="statements from templates in a pass")
     parser.add_argument("--public", type=float, default=0.25, help="share of the public pairs in a mixed pass")
+    parser.add_argument("--questions", type=float, default=0.5, help="share of the questions that are read in pairs")
     parser.add_argument("--evaluate", type=int, default=400, help="steps between evaluations")
     parser.add_argument("--sample", type=int, default=1, help="evaluate one in so many passages")
     parser.add_argument("--threads", type=int, default=2)

@@ -105,6 +105,9 @@ class Reader(Protocol):
     def judge(self, text: str, sources: Sequence[ReadSource]) -> list[Reading]:
         """The predictions for a claim or a question against each source; none if the text is too long."""
 
+    def judge_together(self, text: str, sources: Sequence[SourceText]) -> list[Reading]:
+        """The same, with each source read again for this text: slower, and more exact."""
+
 
 class SecondOpinion(Protocol):
     """Judges doubtful claims."""

@@ -1,4 +1,8 @@
-"""The reader model: an ONNX model that encodes a text once, and judges claims and questions against it."""
+"""The reader model: two ONNX models that judge claims and questions against a source.
+
+One encodes a source once, for any number of texts. The other reads one text together with a short source: slower for
+each text, and more exact. They share the table of words.
+"""
 
 from __future__ import annotations
 
@@ -28,12 +32,13 @@ if TYPE_CHECKING:
 MAX_SOURCE_TOKENS, MAX_HEADING_TOKENS, MAX_TEXT_TOKENS = 288, 24, 96
 """Longer sources are cut off, as in training; longer claims and questions are not judged."""
 FOLDER = Path(__file__).parent / "weights"
-HASHES = "hashes.json"
+MODEL, PAIRS, WORDS, TOKENIZER, HASHES = "model.onnx", "pairs.onnx", "words.bin", "tokenizer.json", "hashes.json"
 """The SHA-256 of each file of the model, written when it is exported."""
 Item = TypeVar("Item")
 Found = TypeVar("Found")
 _START, _END = 101, 102
 _OUTPUTS = ("supported", "contradicted", "answered", "unsupported_tokens", "point_from", "point_to", "keys_values")
+_PAIR_OUTPUTS = ("supported", "contradicted", "answered", "unsupported_tokens")
 _REINSTALL = "Install Glossator again, or set GLOSSATOR_READER=off."
 
 
@@ -46,11 +51,11 @@ class OnnxReader:
         self._slots = BoundedSemaphore(self._threads)
         self._loading = Lock()
         self._cache = ReadCache()
-        self._loaded: onnxruntime.InferenceSession | None = None
+        self._loaded: dict[str, onnxruntime.InferenceSession] = {}
 
     def check(self) -> None:
         """Refuse a model file that is missing or altered."""
-        for name in (HASHES, "model.onnx", "tokenizer.json"):
+        for name in (HASHES, MODEL, PAIRS, WORDS, TOKENIZER):
             if not (self._folder / name).is_file():
                 raise ReaderUnavailable(f"The reader model's {name} is missing.", _REINSTALL)
         try:
@@ -66,16 +71,15 @@ class OnnxReader:
         """Identifies the model by the hashes of its files."""
         return f"reader:{sha256(self._folder / HASHES)[:16]}"
 
-    @property
-    def _session(self) -> onnxruntime.InferenceSession:
+    def _session(self, name: str) -> onnxruntime.InferenceSession:
         with self._loading:
-            if self._loaded is None:
+            if name not in self._loaded:
                 self.check()
                 try:
-                    self._loaded = load_session(self._folder / "model.onnx", 1)
+                    self._loaded[name] = load_session(self._folder / name, 1)
                 except InvalidModelFile as error:
                     raise ReaderUnavailable(str(error), _REINSTALL) from error
-            return self._loaded
+            return self._loaded[name]
 
     @cached_property
     def _pool(self) -> ThreadPoolExecutor:
@@ -85,7 +89,7 @@ class OnnxReader:
     def _tokenizer(self) -> tokenizers.Tokenizer:
         self.check()
         try:
-            return load_tokenizer(self._folder / "tokenizer.json")
+            return load_tokenizer(self._folder / TOKENIZER)
         except InvalidModelFile as error:
             raise ReaderUnavailable(str(error), _REINSTALL) from error
 
@@ -117,7 +121,30 @@ class OnnxReader:
         if len(encoding.ids) > MAX_TEXT_TOKENS:
             return []
         ids, spans = [_START, *encoding.ids, _END], [Span(a, b) for a, b in encoding.offsets]
-        return self._map(lambda source: _reading(self._run(ids, source), source, spans), sources)
+        return self._map(lambda source: self._judge(ids, spans, source), sources)
+
+    def _judge(self, ids: Sequence[int], spans: Sequence[Span], source: ReadSource) -> Reading:
+        outputs = self._run(ids, source)
+        meant = outputs["point_from"]
+        shares = _softmax(source.sentences @ meant / len(meant) ** 0.5)
+        return _reading(outputs, outputs["unsupported_tokens"][1 : 1 + len(spans)], spans, shares)
+
+    def judge_together(self, text: str, sources: Sequence[SourceText]) -> list[Reading]:
+        """The predictions for a claim or a question, read together with each source; none if the text is too long."""
+        encoding = self._tokenizer.encode(text, add_special_tokens=False)
+        if len(encoding.ids) > MAX_TEXT_TOKENS:
+            return []
+        spans = [Span(a, b) for a, b in encoding.offsets]
+        return self._map(lambda source: self._judge_pair(encoding.ids, spans, source), sources)
+
+    def _judge_pair(self, text: Sequence[int], spans: Sequence[Span], source: SourceText) -> Reading:
+        ids, _ = self._lay_out(source)
+        inputs = {
+            "ids": np.array([*ids, *text, _END], np.int64),
+            "types": np.repeat(np.array([0, 1]), (len(ids), len(text) + 1)),
+        }
+        outputs = self._infer(PAIRS, _PAIR_OUTPUTS, inputs)
+        return _reading(outputs, outputs["unsupported_tokens"][: len(spans)], spans, ())
 
     def _lay_out(self, source: SourceText) -> tuple[list[int], list[tuple[int, int]]]:
         """The tokens of a source with its headings, and the range of each sentence that is not cut off."""
@@ -137,22 +164,26 @@ class OnnxReader:
 
     def _run(self, ids: Sequence[int], after: ReadSource | None = None) -> dict[str, NDArray[Any]]:
         """One run of the model: a source, or a text after a source that was read."""
-        session, first = self._session, after.tokens if after else 0
+        first = after.tokens if after else 0
         inputs = {
             "ids": np.array(ids, np.int64),
             "types": np.full(len(ids), int(after is not None)),
             "positions": np.arange(first, first + len(ids)),
             "past": after.keys_values if after else self._no_past,
         }
+        return self._infer(MODEL, _OUTPUTS, inputs)
+
+    def _infer(self, model: str, outputs: Sequence[str], inputs: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+        session = self._session(model)
         with self._slots:  # one run on each core at a time: more would only slow each other down
             try:
-                return dict(zip(_OUTPUTS, session.run(list(_OUTPUTS), inputs), strict=True))
+                return dict(zip(outputs, session.run(list(outputs), inputs), strict=True))
             except Exception as error:  # onnxruntime raises many exception types, such as for lack of memory
                 raise ReaderUnavailable("The reader model failed.", "Set GLOSSATOR_READER=off.") from error
 
     @cached_property
     def _no_past(self) -> NDArray[np.float16]:
-        past = next(each for each in self._session.get_inputs() if each.name == "past")
+        past = next(each for each in self._session(MODEL).get_inputs() if each.name == "past")
         return np.zeros([size if isinstance(size, int) else 0 for size in past.shape], np.float16)
 
     def _map(self, function: Callable[[Item], Found], items: Sequence[Item]) -> list[Found]:
@@ -160,15 +191,15 @@ class OnnxReader:
         return list(self._pool.map(function, items) if len(items) > 1 else map(function, items))
 
 
-def _reading(outputs: dict[str, NDArray[Any]], source: ReadSource, spans: Sequence[Span]) -> Reading:
-    doubts = _sigmoid(outputs["unsupported_tokens"][1 : 1 + len(spans)]).tolist()
-    meant = outputs["point_from"]
+def _reading(
+    outputs: dict[str, NDArray[Any]], doubts: NDArray[np.float32], spans: Sequence[Span], sentences: Sequence[float]
+) -> Reading:
     return Reading(
         supported=float(outputs["supported"]),
         contradicted=float(outputs["contradicted"]),
         answered=float(outputs["answered"]),
-        unsupported=tuple(zip(spans, doubts, strict=True)),
-        sentences=tuple(_softmax(source.sentences @ meant / len(meant) ** 0.5)),
+        unsupported=tuple(zip(spans, _sigmoid(doubts).tolist(), strict=True)),
+        sentences=tuple(sentences),
     )
 
 

@@ -112,7 +112,7 @@ class PreparedPassages:
         offsets = tuple(i for i, character in enumerate(self.texts[number - 1]) if not character.isspace())
         return "".join(self.texts[number - 1][offset] for offset in offsets), offsets
 
-    def reading(self, claim: str, number: int, window: Window) -> ClaimReadings | None:
+    def reading(self, claim: TokenizedText, number: int, window: Window) -> ClaimReadings | None:
         """What the reader model says about a claim and a window of a passage.
 
         None without a reader model, in a language that it does not know, or if its budget is used up.
@@ -256,7 +256,7 @@ class Verifier:
         window = found.window
         if found.is_identical:
             return {}
-        reading = prepared.reading(claim.text, numbers[window.passage], window)
+        reading = prepared.reading(claim, numbers[window.passage], window)
         return reading_features(reading, claim) if reading else {}
 
     def _vector_features(

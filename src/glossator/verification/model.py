@@ -29,7 +29,7 @@ VECTOR_FEATURES = tuple(
 _STATEMENTS = ("polarity", "roles", "causes", "letters", "relation")
 READING_FEATURES = (
     *("read_support", "read_contradiction", "read_doubt", "read_doubts"),
-    *("window_support", "window_doubt", "converse_support", "converse_doubt"),
+    *("together_support", "together_contradiction", "together_doubt"),
 )
 SHORT_INPUTS = ("by_words", "read_support", "read_doubt")
 _CONTRADICTING = (
@@ -195,6 +195,8 @@ def _reading_inputs(features: dict[str, float], close: float, near: float) -> di
         "read_certain": max(0.0, support - 2.0),
         "read_share": features["read_doubts"] / max(1.0, features["words"]),
         "near": near,
+        "together_support_close": features["together_support"] * close,
+        "together_doubt_close": features["together_doubt"] * close,
         "read_support_near": support * near,
         "read_doubt_near": doubt * near,
     }

@@ -41,3 +41,6 @@ class ScriptedReader:
             Reading(support, -support, self.answered, words, (1 / max(1, len(s.sentences)),) * len(s.sentences))
             for s in sources
         ]
+
+    def judge_together(self, text: str, sources: Sequence[SourceText]) -> list[Reading]:
+        return self.judge(text, self.read(sources))

@@ -47,10 +47,16 @@ class Reading:
 
 
 def stretches(source: SourceText) -> list[str]:
-    """The text of each sentence with what follows it, such as code, up to the next; very long ones are cut off."""
-    starts = [span.start for span in source.sentences]
-    ends = [*starts[1:], len(source.text)][: len(starts)]
-    return [source.text[a : min(b, a + MAX_STRETCH)] for a, b in zip(starts, ends, strict=True)]
+    """The stretch of each sentence."""
+    return [stretch(source, number) for number in range(len(source.sentences))]
+
+
+def stretch(source: SourceText, number: int) -> str:
+    """The text of a sentence with what follows it, such as code, up to the next; a very long one is cut off."""
+    start = source.sentences[number].start
+    is_last = number + 1 == len(source.sentences)
+    end = len(source.text) if is_last else source.sentences[number + 1].start
+    return source.text[start : min(end, start + MAX_STRETCH)]
 
 
 def split_source(source: SourceText, lengths: Sequence[int], max_tokens: int) -> list[tuple[int, SourceText]]:
