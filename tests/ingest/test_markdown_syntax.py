@@ -142,6 +142,25 @@ def test_link_definitions_are_not_generated_references(tmp_path: Path) -> None:
     assert note.note.startswith("1 ::: block left out")
 
 
+@pytest.mark.parametrize(
+    ("written", "text"),
+    [
+        ("Call [`create_model()`][pydantic.create_model] first.", "Call create_model() first."),
+        ("It raises [ValueError][] or [`KeyError`][].", "It raises ValueError or KeyError."),
+        ("A [list[int]][builtins.list] *and* [more **bold**][a.b].", "A list[int] and more bold."),
+        ("The cell [i][j] and a[0][1] of it.", "The cell i and a[0][1] of it."),
+        ("An [empty ][ ] box, and [ ][a.b].", "An [empty ][ ] box, and [ ][a.b]."),
+        ("See [the guide][guide].\n\n[guide]: other.md", "See the guide."),
+    ],
+)
+def test_references_to_code_are_read_as_their_labels(tmp_path: Path, written: str, text: str) -> None:
+    assert read_page(tmp_path, written, "site_name: B\nplugins: [mkdocstrings]") == text
+
+
+def test_brackets_are_text_where_no_code_is_documented(tmp_path: Path) -> None:
+    assert read_page(tmp_path, "It raises [ValueError][].", "site_name: B") == "It raises [ValueError][]."
+
+
 def test_admonitions_are_not_generated_references(tmp_path: Path) -> None:
     page = "::: warning\nMind the gap.\n:::\n\n### Section\n"
     assert read_page(tmp_path, page, "site_name: B\nplugins: [mkdocstrings]") == "Mind the gap.\n\nSection"

@@ -25,7 +25,7 @@ from glossator.ingest.parsing.values import ParseContext
 from glossator.ingest.references import SourceImages, SourceReferences
 from glossator.ingest.versions import with_versions
 
-READER_VERSION = 11
+READER_VERSION = 12
 """Part of the content hash; increased when the same file would give different text, so that it is indexed again."""
 
 _FRONT_PAGES = frozenset(

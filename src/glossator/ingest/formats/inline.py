@@ -33,6 +33,10 @@ _EDITS = {"++": "++}", "--": "--}", "==": "==}", ">>": "<<}", "~~": "~~}"}
 _DELETED = ("--", ">>")
 _CLOSING = {"(": ")", "[": "]"}
 _MACRO_ENDS = {"{{": "}}", "{%": "%}", "{#": "#}"}
+_CODE_REFERENCE = re.compile(
+    r"\[(?P<label>(?:`[^`\n]{1,200}+`|[^\[\]`\n]|\[[^\[\]`\n]{0,100}+\]){1,200}+)\]\[(?:[\w.:-]{1,300}+)?\]"
+)
+"""`[label][package.name]` and `[package.name][]`, for which mkdocstrings knows the page."""
 _SHORTCODE_ENDS = {"{{<": ">}}", "{{%": "%}}", "{%": "%}"}
 
 
@@ -50,6 +54,8 @@ def add_inline_rules(parser: MarkdownIt, dialect: Dialect) -> None:
         parser.inline.ruler.before("emphasis", "comment", partial(_attribute_list, pattern=_COMMENTED_ID))
     if dialect.emoji:
         parser.inline.ruler.before("emphasis", "emoji", _emoji)
+    if dialect.generates_reference:
+        parser.inline.ruler.after("link", "code_reference", _code_reference)
     marks = dict(dialect.marks)
 
     def mark(state: StateInline, silent: bool) -> bool:
@@ -87,6 +93,20 @@ def _push_element(state: StateInline, tag: str, start: int, end: int) -> None:
         state.md.inline.tokenize(state)
         state.posMax = limit
     state.push(f"{tag}_close", tag, -1)
+
+
+def _code_reference(state: StateInline, silent: bool) -> bool:
+    """A link to the documentation of code, which only the site generator can resolve: its label is the text."""
+    found = _CODE_REFERENCE.match(state.src, state.pos, state.posMax)
+    before = state.src[state.pos - 1] if state.pos else ""
+    if not found or before.isalnum() or not found["label"].strip():
+        return False
+    if not silent:
+        limit, state.pos, state.posMax = state.posMax, found.start("label"), found.end("label")
+        state.md.inline.tokenize(state)
+        state.posMax = limit
+    state.pos = found.end()
+    return True
 
 
 def _edit(state: StateInline, silent: bool) -> bool:

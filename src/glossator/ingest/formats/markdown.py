@@ -64,6 +64,7 @@ _INLINE_STARTS = {
     "strikethrough": "~",
     "emphasis": "*_",
     "link": "[",
+    "code_reference": "[",
     "image": "!",
     "autolink": "<",
     "html_inline": "<",
