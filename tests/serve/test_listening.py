@@ -111,6 +111,7 @@ def running(tides_index: Path) -> Iterator[LoggedServer]:
 
 @pytest.mark.slow
 def test_connections_that_open_at_once_are_spread_over_the_workers(running: LoggedServer) -> None:
+    wait_until(lambda: all(worker_sockets(running)))  # a worker listens shortly after its application has started
     first, second = worker_sockets(running)
     assert len(first) == len(second) == 1
     assert first != second

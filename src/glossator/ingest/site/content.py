@@ -36,7 +36,7 @@ _CONTENT = ", ".join(f"{main} {tag}" for main in ("main", "article", "[role=main
 _WORDS = re.compile(r"[\s,]+")
 _FOR_ROBOT = re.compile(r"\s*(?!unavailable_after|max-)([a-z][\w-]*)\s*:(.*)", re.IGNORECASE)
 """Rules for one robot in a header. A few rules have a colon as well."""
-_REFRESH = re.compile(r"\s*[\d.]*\s*[;,]?\s*url\s*=\s*[\"']?([^\"']+)", re.IGNORECASE)
+_REFRESH = re.compile(r"\s*+[\d.]*+\s*+[;,]?\s*+url\s*+=\s*+[\"']?([^\"']+)", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
