@@ -119,7 +119,7 @@ def test_moving_the_element_keeps_the_conversation(page: Page) -> None:
 
 
 def test_strings_that_load_late_keep_the_question(page: Page, site: Site, address: str) -> None:
-    late = browser.HeldRequests()
+    late = browser.HeldRequests(page)
     page.route("**/ur.js", late.hold)
     open_chat(page, embedded(site, address, 'lang="ur"'))
     field_of(page).fill("half a question")

@@ -8,6 +8,7 @@ import re
 import shutil
 import socket
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -294,6 +295,7 @@ def select(page: Page, selector: str) -> str:
 class HeldRequests:
     """Requests of the page that wait until a test releases them."""
 
+    page: Page
     bodies: list[Body] = field(default_factory=list)
     routes: list[Route] = field(default_factory=list)
 
@@ -302,13 +304,16 @@ class HeldRequests:
         self.routes.append(route)
 
     def release(self, stream: str) -> None:
-        """Answer the oldest request."""
+        """Answer the oldest request, once it has arrived."""
+        deadline = time.monotonic() + 10
+        while not self.routes and time.monotonic() < deadline:
+            self.page.wait_for_timeout(20)
         self.routes.pop(0).fulfill(status=200, headers=CORS_HEADERS, content_type="text/event-stream", body=stream)
 
 
 def hold_requests(page: Page) -> HeldRequests:
     """Hold back the answers to the page's questions."""
-    requests = HeldRequests()
+    requests = HeldRequests(page)
     page.route("**/chat/stream", requests.hold)
     return requests
 
