@@ -77,7 +77,7 @@ class ReadPassages:
             self._split[number] = self._split_passage(SourceText(headings, passage.content.text, passage.sentences))
         split = self._split[number]
         part = [part for n, part in enumerate(split.parts) if n == 0 or part.first <= window.seed][-1]
-        words = {token.stem for token in claim.tokens if token.weight}
+        words = sorted({token.stem for token in claim.tokens if token.weight})  # the same sums in every process
         evidence = evidence_for(split.whole, passage.sentences_with, words, split.lengths)
         length = count_tokens(claim.text)
         cost = judgement_cost(length, part.tokens)
