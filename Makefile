@@ -43,8 +43,8 @@ check: $(VENV)/.dev
 	@$(MAKE) --no-print-directory -j 3 lint types fast
 
 test: $(VENV)/.dev
-	@$(MAKE) --no-print-directory -j 3 lint types collect
-	@$(MAKE) --no-print-directory -j 2 suite browser
+	@$(MAKE) --no-print-directory -j 2 lint collect
+	@$(MAKE) --no-print-directory -j 3 types suite browser
 
 lint: $(VENV)/.dev
 	@$(BIN)/ruff check .
@@ -54,7 +54,7 @@ lint: $(VENV)/.dev
 types: $(VENV)/.dev
 	@$(BIN)/mypy
 
-# Compiles every test once, while the other core checks types: otherwise each process of the suite compiles them all.
+# Compiles every test once, while the other core runs the linters: otherwise each process of the suite compiles them all.
 collect: $(VENV)/.dev
 	@found=$$($(BIN)/pytest -q --collect-only 2>&1) || { echo "$$found"; exit 1; }
 

@@ -20,7 +20,7 @@ from reader.metrics import answer_figures, support_figures
 from reader.model import Reader, half_precision
 from reader.pair_examples import Group, Pair, PairMaker, pair_batches, some_questions, with_pair_at
 from reader.pairs import read_pairs
-from reader.train import SHIPPED, Corpus, Run, options
+from reader.train import HOWTO, SHIPPED, Corpus, Run, options
 
 STAGES = "public:0.45,written:1"
 PAIRS_AT_ONCE = 24
@@ -33,8 +33,8 @@ class PairCorpus(Corpus):
         super().__init__(options)
         self._maker = PairMaker(self.tokenizer)
         self.development_pairs = {
-            "written": self._groups(e for e in self.development if e.book != "flask_howto"),
-            "flask": self._groups(e for e in self.development if e.book == "flask_howto"),
+            "written": self._groups(e for e in self.development if not e.book.endswith(HOWTO)),
+            "howto": self._groups(e for e in self.development if e.book.endswith(HOWTO)),
             "plain": self._groups(self.plain_development),
         }
 
