@@ -92,7 +92,7 @@ test-index: $(VENV)/.dev
 		tests/pipeline/test_shared_book.py
 
 train: $(VENV)/.train
-	@cd training && ../$(BIN)/python -m reader.mutate && ../$(BIN)/python -m reader.train $(RUN)
+	@cd training && ../$(BIN)/python -m reader.data.mutate && ../$(BIN)/python -m reader.train $(RUN)
 	@cd training && ../$(BIN)/python -m reader.train_pairs $(RUN)-pairs --start $(RUN)
 	@cd training && ../$(BIN)/python -m reader.plot $(RUN) && ../$(BIN)/python -m reader.export $(RUN) $(RUN)-pairs ../build/reader
 

@@ -9,7 +9,7 @@ import torch
 import torch.nn.functional as F  # noqa: N812 - the name that PyTorch code uses
 from torch import Tensor
 
-from reader.examples import Example, Text
+from reader.data.examples import Example, Text
 from reader.model import Reader, Reading, Tokens, lay_out
 
 SMOOTHING = 0.03

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from reader.examples import Example
+from reader.data.examples import Example
 from reader.losses import Batch, sentence_logits
 from reader.model import Reader, half_precision
 

@@ -17,7 +17,7 @@ import torch
 
 from glossator.read.reader import MODEL
 from reader.base_weights import base_folder, read_weights, shipped_weights
-from reader.examples import Example, ExampleReader, batches, with_extras
+from reader.data.examples import Example, ExampleReader, batches, with_extras
 from reader.losses import Batch, losses
 from reader.metrics import evaluate
 from reader.model import Reader, half_precision

@@ -14,11 +14,11 @@ from torch import Tensor
 
 from glossator.read.reader import PAIRS
 from reader.base_weights import shipped_weights
-from reader.examples import Example, Text, with_extras
+from reader.data.examples import Example, Text, with_extras
+from reader.data.pair_examples import Group, Pair, PairMaker, pair_batches, some_questions, with_pair_at
 from reader.losses import CONTRADICTION_WEIGHT, binary_loss, margin_loss, token_loss
 from reader.metrics import answer_figures, support_figures
 from reader.model import Reader, half_precision
-from reader.pair_examples import Group, Pair, PairMaker, pair_batches, some_questions, with_pair_at
 from reader.pairs import read_pairs
 from reader.train import HOWTO, SHIPPED, Corpus, Run, options
 

@@ -10,7 +10,7 @@ from random import Random
 from tokenizers import Tokenizer
 
 from glossator.core.inference.evidence import MAX_EVIDENCE_TOKENS, chosen_sentences
-from reader.examples import Example, Text
+from reader.data.examples import Example, Text
 
 WORD = re.compile(r"[^\W_]+")
 STEM_LENGTH, MIN_STEM_LENGTH = 6, 3

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from reader.paths import DATA, MUTATIONS
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "bench"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "bench"))
 from lib.written import mutations
 
 OTHER_LANGUAGES = ("french", "german", "spanish")

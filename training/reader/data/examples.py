@@ -15,7 +15,7 @@ from random import Random
 from tokenizers import Tokenizer
 
 from glossator.core.text.sentences import split_sentences
-from reader.templates import Claim, Writer
+from reader.data.templates import Claim, Writer
 
 MAX_PASSAGE_TOKENS, MAX_TITLE_TOKENS, MAX_TEXT_TOKENS = 288, 24, 64
 MAX_CHANGED = 0.6

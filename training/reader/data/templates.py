@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from random import Random
 from typing import NamedTuple
 
-from reader.vocabulary import (
+from reader.data.vocabulary import (
     ACTIONS,
     COMPARED,
     EVENTS,

@@ -1,0 +1,1 @@
+"""Training examples: passages with claims, questions, mutated sentences and statements from templates."""
