@@ -76,7 +76,7 @@ class OnnxReader:
             if name not in self._loaded:
                 self.check()
                 try:
-                    self._loaded[name] = load_session(self._folder / name, 1, full_range=True)
+                    self._loaded[name] = load_session(self._folder / name, 1)
                 except InvalidModelFile as error:
                     raise ReaderUnavailable(str(error), _REINSTALL) from error
             return self._loaded[name]

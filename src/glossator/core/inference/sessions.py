@@ -17,8 +17,8 @@ class InvalidModelFile(Exception):
     """A file is not a model or a tokenizer; the caller knows what to do about it."""
 
 
-def load_session(file: Path, threads: int, *, full_range: bool = False) -> onnxruntime.InferenceSession:
-    """An inference session for a model file; `full_range` if its int8 weights use all eight bits."""
+def load_session(file: Path, threads: int) -> onnxruntime.InferenceSession:
+    """An inference session for a model file."""
     os.environ["ORT_DISABLE_TELEMETRY"] = "1"  # read at import; otherwise it sends usage data over the network
     import onnxruntime
 
@@ -26,8 +26,8 @@ def load_session(file: Path, threads: int, *, full_range: bool = False) -> onnxr
     options.intra_op_num_threads = threads
     options.inter_op_num_threads = 1
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
-    if full_range:  # otherwise sums of products overflow on x86 processors without VNNI, and results differ by machine
-        options.add_session_config_entry("session.x64quantprecision", "1")
+    # Otherwise products of 8-bit weights overflow on x86 processors without VNNI, and predictions differ by machine.
+    options.add_session_config_entry("session.x64quantprecision", "1")
     try:
         return onnxruntime.InferenceSession(str(file), options, providers=["CPUExecutionProvider"])
     except Exception as error:  # onnxruntime raises many exception types for invalid files
