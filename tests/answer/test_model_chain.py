@@ -117,7 +117,7 @@ async def test_only_transient_errors_are_retried_and_three_times_at_most(data: P
 
 
 async def test_a_stalled_stream_is_aborted(data: Path, server: LlmServer) -> None:
-    policy = RetryPolicy(FAST_BACKOFF, stall_timeout=1.0)
+    policy = RetryPolicy(FAST_BACKOFF, stall_timeout=2.0)
     answer = await ask(data, server, stalls(), policy=policy)
     assert (answer.mode, len(server.requests)) == (Mode.RETRIEVAL_ONLY, 3)
     begun = await ask(data, server, searches(), stalls(f"{TRUE} They have"), policy=policy)
