@@ -134,7 +134,7 @@ def test_ask_abstains_with_suggested_sections(data: Path) -> None:
     result = run("ask", "How do I file a tax return in Portugal?", "--data-dir", data)
     assert result.code == 0
     assert "does not answer" in result.out
-    assert "Nearest sections:" in result.out
+    assert "Sections that may help:" in result.out
 
 
 def test_search_applies_filters(data: Path) -> None:

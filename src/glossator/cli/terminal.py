@@ -189,7 +189,7 @@ def _show_sources(answer: Answer, settings: Settings) -> None:
 def _show_abstention(answer: Answer, settings: Settings) -> None:
     console.print(answer.text)
     if answer.suggestions:
-        console.print(Text("Nearest sections:", style="dim"))
+        console.print(Text("Sections that may help:", style="dim"))
     for near in answer.suggestions:
         line = Text.assemble(f"  • {_breadcrumbs(near.title, near.section)}  ", (_link(near.url, settings), "dim"))
         console.print(line, soft_wrap=True)

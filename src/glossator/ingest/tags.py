@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from glossator.ingest.formats.nodes import HIDDEN_CLASSES, HIDDEN_TAGS
+from glossator.ingest.formats.nodes import HIDDEN_CLASSES, HIDDEN_TAGS, VOID_TAGS
 
 MAX_TAG_NESTING = 500
 """Deeper tags are dropped before parsing: parsing time can grow with the square of the nesting."""
@@ -17,12 +17,7 @@ MAX_REOPENED = 500_000
 """Elements that a page may gain while it is parsed: what it leaves open inside a paragraph, a parser opens again in
 every paragraph after it, so that 20 KB of tags could become gigabytes of elements."""
 
-_FLAT_TAGS = frozenset(
-    """
-    area base br col embed hr img input link meta source track wbr
-    p li dt dd tr td th thead tbody tfoot option optgroup rp rt
-    """.split()
-)
+_FLAT_TAGS = VOID_TAGS | frozenset("p li dt dd tr td th thead tbody tfoot option optgroup rp rt".split())
 _TAG = re.compile(r"<(/?)([a-zA-Z][^\s/<>]*)[^<>]*>")
 _MAY_HIDE = re.compile("|".join(("hidden", "display", "line-through", *sorted(HIDDEN_CLASSES))), re.IGNORECASE)
 _FORMATTING_NAMES = tuple("a b big code em font i nobr s small strike strong tt u".split())
@@ -37,7 +32,6 @@ _PLAIN_TAG = re.compile(
     rf"""<(/?)([a-zA-Z][a-zA-Z0-9:._-]*+)(?:{_SPACE}++[^\s"'<>/=`]++(?:{_VALUE})?+)*+{_SPACE}*+/?>|<"""
 )
 """A tag without errors, about which every parser agrees; or anything else that may be one, without a name."""
-_VOID_TAGS = frozenset("area base br col embed hr img input link meta source track wbr".split())
 _PARAGRAPHS = frozenset("p li dt dd rp rt".split())
 """Tags that end others of their kind."""
 _MAX_PARAGRAPHS_INSIDE = 4
@@ -100,7 +94,7 @@ def _closed(html: str) -> int:
     opened: list[tuple[str, int]] = []
     for closing, mixed in _PLAIN_TAG.findall(html):
         name = mixed.lower()
-        if name in _VOID_TAGS:
+        if name in VOID_TAGS:
             continue
         if name in _PARAGRAPHS:
             paragraphs += not closing

@@ -32,9 +32,9 @@ from glossator.pipeline.answering import AnswerIterator
 from glossator.pipeline.reading import search_in_thread
 from glossator.pipeline.wiring import Engine
 
-CLEAN_UP_INTERVAL = 600.0
+CLEAN_UP_INTERVAL_SECONDS = 600.0
 """Seconds between two clean-ups by one process, with 20 % jitter."""
-EVICTION_INTERVAL = 5.0
+EVICTION_INTERVAL_SECONDS = 5.0
 """Seconds until an answer that another process deleted is evicted from this one's cache, with 20 % jitter."""
 STORING_SECONDS = 2.0
 """How long storing the receipt of a cached answer may take; a younger one is not evicted at intervals."""

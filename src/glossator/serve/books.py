@@ -16,8 +16,8 @@ from glossator.core.book.manifest import Manifest
 from glossator.core.book.names import is_book_name
 from glossator.core.errors import BookNotFound, IndexCorrupted
 from glossator.pipeline.conversations import (
-    CLEAN_UP_INTERVAL,
-    EVICTION_INTERVAL,
+    CLEAN_UP_INTERVAL_SECONDS,
+    EVICTION_INTERVAL_SECONDS,
     STORING_SECONDS,
     clean_up,
     evict_deleted_answers,
@@ -47,8 +47,8 @@ class OpenBook:
     def start(self) -> None:
         """Start the work that is repeated while the server runs."""
         evict = partial(evict_deleted_answers, min_age=STORING_SECONDS)
-        self._periodic.append(asyncio.create_task(repeat(clean_up, self.engine, CLEAN_UP_INTERVAL)))
-        self._periodic.append(asyncio.create_task(repeat(evict, self.engine, EVICTION_INTERVAL)))
+        self._periodic.append(asyncio.create_task(repeat(clean_up, self.engine, CLEAN_UP_INTERVAL_SECONDS)))
+        self._periodic.append(asyncio.create_task(repeat(evict, self.engine, EVICTION_INTERVAL_SECONDS)))
 
     async def close(self) -> None:
         """Stop everything and close all files and connections."""

@@ -18,7 +18,7 @@ import pytest
 
 import glossator
 from doors import BASE, QUESTION, Body
-from glossator.pipeline.conversations import EVICTION_INTERVAL, STORING_SECONDS
+from glossator.pipeline.conversations import EVICTION_INTERVAL_SECONDS, STORING_SECONDS
 from llm_server import LlmServer
 from logged_server import LoggedServer, client_of, logged_server, wait_until
 from operations import parse_metrics, total
@@ -172,7 +172,7 @@ def test_a_deleted_conversation_leaves_the_cache_of_the_other_worker(workers: Tw
         asked = len(model.requests)
         with workers.client(workers.first) as client:
             assert client.delete(f"/agent/session/{session}").status_code == 204
-        time.sleep(1.2 * EVICTION_INTERVAL + STORING_SECONDS + 1)
+        time.sleep(1.2 * EVICTION_INTERVAL_SECONDS + STORING_SECONDS + 1)
         with workers.client(workers.second) as client:
             ask(client, new_id(), question)
         if len(model.requests) == asked + 1:

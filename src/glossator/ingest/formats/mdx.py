@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 
 from glossator.ingest.files import well_formed
 from glossator.ingest.formats.markdown import PARTIAL_TAGS
+from glossator.ingest.formats.nodes import VOID_TAGS
 
 _FENCE = r"(?P<fence>^(?:[ \t>]|[-*+][ \t]|\d{1,9}[.)][ \t])*+(?P<ticks>`{3,}+(?=[^`\n]*$)|~{3,}+))"
 """The start of a fence's first line, also within a block quote or list item."""
@@ -58,7 +59,6 @@ _INLINE_TAGS = frozenset(
     a abbr b br code del em i img ins kbd mark q s small span strong sub sup u var wbr
     """.split()
 )
-_VOID_TAGS = frozenset("area base br col embed hr img input link meta source track wbr".split())
 
 _MAX_BRACKET_CHARACTERS = 20_000
 """A bracket that is still open after this many characters is read as text."""
@@ -304,7 +304,7 @@ def _html_tag(name: str, attributes: dict[str, str], inside: str) -> str:
     )
     hidden = " hidden" if _HIDDEN_ATTRIBUTE.search(inside) else ""
     deleted = ' style="text-decoration:line-through"' if _DELETED_ATTRIBUTE.search(inside) else ""
-    closed = f"</{name}>" if inside.endswith("/>") and name not in _VOID_TAGS else ""
+    closed = f"</{name}>" if inside.endswith("/>") and name not in VOID_TAGS else ""
     return f"<{name}{retained}{hidden}{deleted}>{closed}"
 
 

@@ -17,6 +17,8 @@ HIDDEN_TAGS = frozenset(
     head title dialog audio video canvas datalist del s strike rp rt rtc
     """.split()
 )
+VOID_TAGS = frozenset("area base br col embed hr img input link meta source track wbr".split())
+"""Elements without content and end tag."""
 HIDDEN_CLASSES = frozenset(
     """
     headerlink hash-link header-anchor anchor-link anchorjs-link linenos lineno toctree-wrapper

@@ -157,6 +157,6 @@ def _checked_redis_url(url: str) -> str:
             parse_url(url)
         except ValueError:
             raise SettingsError(
-                "GLOSSATOR_REDIS_URL is not a valid Redis URL.", "Use redis://HOST:6379/0, or unset it."
+                "REDIS_URL is not a valid Redis URL.", "Use redis://HOST:6379/0, or unset it."
             ) from None
     return url

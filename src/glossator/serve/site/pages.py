@@ -158,7 +158,8 @@ def _answer(answer: Answer) -> str:
     if answer.abstained:
         near = "".join(f"<li>{_link(s.url, f'{s.title} › {s.section}')}</li>" for s in answer.suggestions)
         return (
-            f'<section aria-live="polite"><p>{escape(answer.text)}</p><p>Nearest sections:</p><ul>{near}</ul></section>'
+            f'<section aria-live="polite"><p>{escape(answer.text)}</p>'
+            f"<p>Sections that may help:</p><ul>{near}</ul></section>"
         )
     text = " ".join(
         f"{text_html(s.text)} "

@@ -13,9 +13,9 @@ from glossator.ingest.files import check_size
 from glossator.ingest.formats.epub.archive import EpubArchive, open_archive
 from glossator.ingest.formats.epub.package import EpubEntry, EpubPackage, read_package
 from glossator.ingest.formats.html import extract
+from glossator.ingest.formats.nodes import VOID_TAGS
 from glossator.ingest.parsing.values import ParsedFile, ParsedPage
 
-_VOID_TAGS = frozenset("area base br col embed hr img input link meta source track wbr".split())
 _EMPTY_ELEMENT = re.compile(r"<([a-zA-Z][\w:.-]*)((?:\s[^<>]*?)?)/>")
 _CDATA = re.compile(r"<!\[CDATA\[(.*?)\]\]>", re.DOTALL)
 _DECLARED_ENCODING = re.compile(rb"<\?xml[^>]*?encoding\s*=\s*[\"']([\w.-]{1,40})[\"']")
@@ -85,5 +85,5 @@ def _as_html(text: str) -> str:
     """XHTML for an HTML parser, to which an empty element such as `<title/>` has no end."""
     text = _CDATA.sub(lambda match: match[1].replace("&", "&amp;").replace("<", "&lt;"), text)
     return _EMPTY_ELEMENT.sub(
-        lambda tag: tag[0] if tag[1].lower() in _VOID_TAGS else f"<{tag[1]}{tag[2]}></{tag[1]}>", text
+        lambda tag: tag[0] if tag[1].lower() in VOID_TAGS else f"<{tag[1]}{tag[2]}></{tag[1]}>", text
     )

@@ -28,7 +28,7 @@ export const strings = {
 		flagged: "not confirmed by the source",
 		withheld: "Sentences left out: {n}",
 		withheldWhy: "Sentences that the sources do not support are not shown.",
-		near: "Nearest sections",
+		near: "Sections that may help",
 		lowConfidence: "Low confidence: the book says little about this.",
 		degraded: "No language model is available. These are quotes from the book.",
 		keywordsOnly: "Semantic search is unavailable. Only keywords were searched.",

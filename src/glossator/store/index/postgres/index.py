@@ -15,7 +15,7 @@ from glossator.store.index.bounded_cache import BoundedCache
 from glossator.store.index.keywords import KeywordEncoder, inverse_document_frequency
 from glossator.store.index.payload import exact_conditions, prefix_condition, to_chunk
 from glossator.store.index.postgres.connections import Connection, PostgresConnections
-from glossator.store.index.postgres.tables import EXACT_CHUNKS, MAX_INDEXED_DIMENSIONS, GenerationTables
+from glossator.store.index.postgres.tables import MAX_EXACT_CHUNKS, MAX_INDEXED_DIMENSIONS, GenerationTables
 
 MAX_CACHED_CHUNKS, MAX_CACHED_FILTERS = 4096, 16
 MAX_CACHED_POSTINGS_BYTES = 64_000_000
@@ -128,7 +128,7 @@ class PostgresIndex:
         size = self._size if allowed is None else int(allowed.sum())
         if not size:
             return {}
-        exact = size <= EXACT_CHUNKS or self._dimension > MAX_INDEXED_DIMENSIONS
+        exact = size <= MAX_EXACT_CHUNKS or self._dimension > MAX_INDEXED_DIMENSIONS
         where: sql.Composable = sql.SQL("")
         if allowed is not None and exact:
             where = sql.SQL("WHERE id = ANY({})").format(sql.Literal(np.flatnonzero(allowed).tolist()))

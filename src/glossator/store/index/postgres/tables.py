@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from psycopg import sql
 
-EXACT_CHUNKS = 5_000
+MAX_EXACT_CHUNKS = 5_000
 """Up to this many chunks, all vectors are compared: that takes milliseconds, and misses nothing."""
 MAX_INDEXED_DIMENSIONS = 4_000
 """Longer vectors have no index in pgvector: all of them are compared."""

@@ -20,7 +20,7 @@ from glossator.store.index.payload import to_payload
 from glossator.store.index.postgres.connections import Connection, PostgresConnections
 from glossator.store.index.postgres.documents import to_row
 from glossator.store.index.postgres.index import unit
-from glossator.store.index.postgres.tables import EXACT_CHUNKS, MAX_INDEXED_DIMENSIONS, GenerationTables
+from glossator.store.index.postgres.tables import MAX_EXACT_CHUNKS, MAX_INDEXED_DIMENSIONS, GenerationTables
 
 BATCH_SIZE = 512
 _COPY_SIGNATURE = b"PGCOPY\n\xff\r\n\0" + struct.pack(">ii", 0, 0)
@@ -152,7 +152,7 @@ def _copy(connection: Connection, tables: GenerationTables, part: str, rows: Ite
 
 def _create_indexes(connections: PostgresConnections, tables: GenerationTables, manifest: Manifest) -> None:
     connections.write(lambda connection: connection.execute(tables.index_filters()))
-    if manifest.chunks <= EXACT_CHUNKS or manifest.dimension > MAX_INDEXED_DIMENSIONS:
+    if manifest.chunks <= MAX_EXACT_CHUNKS or manifest.dimension > MAX_INDEXED_DIMENSIONS:
         return
     try:
         _create_vector_index(connections, tables, manifest.dimension, parallel=True)
