@@ -125,3 +125,54 @@ def test_fragment_after_a_sentence_is_quoted_with_it(tmp_path: Path) -> None:
     page = "# Options\n\n- chain: the length of the anchor chain in metres. Default: 40. It may be 0.\n"
     answer = answer_from(tmp_path, page, "Which option is the length of the anchor chain?")
     assert "in metres. [1] Default: 40. [1]" in answer.text
+
+
+def test_lead_in_brings_the_code_in_the_first_tab_after_it(tmp_path: Path) -> None:
+    page = (
+        "# Windlass\n\nThe windlass of the boat is configured in a file:\n\n"
+        'TOML\n\n```toml\nchain = "free"\n```\n\nINI\n\n```ini\nchain = taut\n```\n'
+    )
+    answer = answer_from(tmp_path, page, "How do I configure the windlass of the boat?")
+    assert answer.text.startswith("The windlass of the boat is configured in a file: [1]\n\n```toml\nchain =")
+    assert "chain = taut" not in answer.text
+
+
+def test_lead_in_may_end_with_an_ellipsis(tmp_path: Path) -> None:
+    page = (
+        "# Windlass\n\nThe crew starts the windlass of the boat by hand. "
+        "They can also start the windlass from the bridge...\n\n```\nwindlass --start\n```\n"
+    )
+    answer = answer_from(tmp_path, page, "Who starts the windlass of the boat by hand?")
+    assert answer.sentences[0].text == "The crew starts the windlass of the boat by hand."
+    assert "from the bridge... [1]\n\n```\nwindlass --start\n```\n[1]" in answer.text
+
+
+def test_code_of_another_passage_is_quoted_if_the_best_has_none(tmp_path: Path) -> None:
+    page = (
+        "# Windlass\n\nA sailor can start the windlass after a training. "
+        "The sailor of the windlass checks its chain first. The sailor then warns the others near the windlass. "
+        "No other sailor touches the windlass.\n\n"
+        "## Examples\n\nStart the windlass with a free chain:\n\n```\nwindlass --start\n```\n"
+    )
+    answer = answer_from(tmp_path, page, "How does a sailor start the windlass with a chain?")
+    assert answer.sentences[0].text == "A sailor can start the windlass after a training."
+    assert "with a free chain: [2]\n\n```\nwindlass --start\n```\n[2]" in answer.text
+
+
+def test_code_before_the_label_of_what_answers_is_not_quoted(tmp_path: Path) -> None:
+    page = (
+        "# Settings\n\nchain_length\n\nThe length of the chain in metres.\n\n```\nchain_length = 80\n```\n\n"
+        "fail_fast\n\nWith this setting, the boat stops the windlass as soon as the chain is taut.\n"
+    )
+    answer = answer_from(tmp_path, page, "How does the boat stop the windlass as soon as the chain is taut?")
+    assert answer.sentences[0].text.startswith("With this setting")
+    assert "chain_length = 80" not in answer.text
+
+
+def test_label_that_repeats_the_question_does_not_lead(tmp_path: Path) -> None:
+    page = (
+        "# Windlass\n\nstart the windlass slowly\n\nwindlass slowly started\n\n"
+        "The option --slow makes the windlass start at half of its speed.\n"
+    )
+    answer = answer_from(tmp_path, page, "How to start the windlass slowly?")
+    assert answer.sentences[0].text.startswith("The option --slow")

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from glossator.answer.followups import depends_on_previous
-from glossator.answer.lead_ins import QuoteLayout, introduced_by, is_lead_in, nearest_code
+from glossator.answer.lead_ins import QuoteLayout, brings_code, introduced_by, is_lead_in, nearest_code
 from glossator.core.text.words import WordFinder, all_words, content_words, is_statement
 from glossator.core.types import Block, Chunk, Span, Vector
 
@@ -26,6 +26,12 @@ MAX_POINTED_AT_LENGTH = 600
 MAX_DISTANCE = 1.5
 """How far below the best a further sentence may score: it is then at least 22 % as likely to be the answer."""
 
+CODE = 1.0
+"""If code is wanted, added to the score of a sentence that code follows."""
+
+MAX_CODE_DISTANCE = 4.0
+"""How far below the best a sentence of the same page may score whose code is quoted, if the best passage has none."""
+
 FOLLOWING, MAX_FOLLOWING = 1.0, 2
 """Added to the score of the sentence after the best one, and half of it to the next: the answer often comes after what
 matches. For how and why, where the best match often only repeats the question, these two count as much as the best."""
@@ -37,6 +43,7 @@ SIGNALS = ("words", "heading_words", "similarity", "relevance", "rank", "subject
 """What the score of a sentence consists of: the question's words in it, those only in the headings above it, its
 similarity to the question, the relevance and rank of its passage, whether it begins with all words of a short question
 ("What is SLAM?"), whether it is too short, too long or without an end, and the logarithm of the reader's share."""
+_SUBJECT = SIGNALS.index("subject")
 WEIGHTS = (3.64, 2.56, 28.2, 1.37, -0.13, 4.0, -0.3, 0.73)
 WEIGHTS_UNREAD = (5.66, 4.26, 39.0, 0.52, -0.04, 3.0, -0.3, 0.0)
 """The weight of each signal, with and without the reader model (bench/fit/fit_answers.py); `subject` and `shape` are
@@ -162,14 +169,42 @@ def choose_sentences(
         found = candidates(weights, query, chunks, read, _has_content)
     if not found:
         return []
+    if with_code:
+        saying = [candidate for candidate in found if not _only_echoes(candidate.quote.text, weights)]
+        found = [_scored_for_code(candidate, chunks[candidate.chunk], bool(read)) for candidate in saying or found]
     ranked = sorted(found, key=lambda c: (-c.quote.score, c.chunk, c.sentence))
     by_place = {(c.chunk, c.sentence): c for c in found}
     ordered = _answer_first(_pick(ranked, explained=explained), by_place)
     best, items = ranked[0].quote, {item.chunk.chunk_id: item for item in chunks}
     quotes = _with_introduced(ordered, best, items)
     if with_code and not any(quote.layout is QuoteLayout.CODE for quote in quotes):
-        quotes += _nearest_code(best, items[best.chunk.chunk_id], quotes)
+        quotes += _nearest_code(best, items[best.chunk.chunk_id], quotes) or _other_code(ranked, items, quotes)
     return quotes
+
+
+def _other_code(ranked: Sequence[Candidate], items: dict[str, ScoredChunk], quotes: Sequence[Quote]) -> list[Quote]:
+    """The best sentence that code follows, with that code; of another page only if it scores near the best."""
+    best = ranked[0].quote
+    for quote in (candidate.quote for candidate in ranked):
+        item, is_same_page = items[quote.chunk.chunk_id], quote.chunk.document_id == best.chunk.document_id
+        is_near = quote.score >= best.score - (MAX_CODE_DISTANCE if is_same_page else MAX_DISTANCE)
+        if is_near and brings_code(quote.span, item.chunk, item.blocks):
+            return _with_introduced([quote], quote, items)[quote in quotes :]
+    return []
+
+
+def _only_echoes(text: str, weights: dict[str, float]) -> bool:
+    """Whether a label has no words but those of the question: "run environments in parallel" does not say how."""
+    return not (_SENTENCE_END.search(text) or is_lead_in(text)) and weights.keys() >= set(content_words(text))
+
+
+def _scored_for_code(candidate: Candidate, item: ScoredChunk, was_read: bool) -> Candidate:
+    """A candidate with the score that it has if the question asks how."""
+    quote = candidate.quote
+    bonus = CODE if brings_code(quote.span, item.chunk, item.blocks) else 0.0
+    # A sentence that begins with the words of "What is SLAM?" defines it; with those of "How to tack?", it echoes them.
+    echo = candidate.signals[_SUBJECT] * (WEIGHTS if was_read else WEIGHTS_UNREAD)[_SUBJECT]
+    return replace(candidate, quote=replace(quote, score=quote.score + bonus - echo))
 
 
 def _nearest_code(best: Quote, item: ScoredChunk, quotes: Sequence[Quote]) -> list[Quote]:

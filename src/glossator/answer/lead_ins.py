@@ -20,6 +20,11 @@ _FENCED = re.compile(
 MAX_SHORT_LEAD_IN = 30
 """In characters. A lead-in as short as "For example:" also belongs to the sentence before it."""
 
+MAX_LABEL_WORDS = 4
+"""Of a paragraph that only names the code after it, such as the title of a tab or the name of a file."""
+
+_SENTENCE_END = re.compile(r"[.!?:…。！？：][\"'”’)\]]*$")
+
 
 class QuoteLayout(StrEnum):
     """How a quote is set."""
@@ -44,6 +49,17 @@ def is_lead_in(text: str) -> bool:
     return text.endswith((":", "："))
 
 
+def introduces_code(text: str) -> bool:
+    """Whether a sentence introduces the code after it; "You can also turn it off..." does too."""
+    return is_lead_in(text) or text.endswith(("...", "…"))
+
+
+def brings_code(sentence: Span, chunk: Chunk, blocks: Sequence[Block]) -> bool:
+    """Whether a code block that can be quoted follows a sentence, or a short lead-in after it."""
+    parts = introduced_by(sentence, chunk, blocks, is_answer=True)
+    return any(part.layout is QuoteLayout.CODE for part in parts)
+
+
 def introduced_by(
     sentence: Span, chunk: Chunk, blocks: Sequence[Block], *, is_answer: bool = False
 ) -> list[Introduced]:
@@ -52,31 +68,56 @@ def introduced_by(
     The sentence that answers also brings the code block right after it: in documentation, that shows how.
     """
     found: list[Introduced] = []
-    if not is_lead_in(chunk.text[sentence.start : sentence.end]):
+    text = chunk.text[sentence.start : sentence.end]
+    if not is_lead_in(text):
         following = _sentence_after(sentence, chunk)
         if following is not None:
             found, sentence = [Introduced(following, QuoteLayout.PROSE)], following
-        elif not (is_answer and _precedes_code(sentence, chunk, blocks)):
+        elif not ((is_answer or introduces_code(text)) and _code_after(sentence, chunk, blocks)):
             return []
+    code = _code_after(sentence, chunk, blocks)
     after = [block for block in blocks if block.start >= sentence.end]
-    run = list(_run(chunk.text, sentence.end, after))
+    run = [_code(chunk.text, code)] if code else list(_listed(chunk.text, after))
     length = sum(part.span.end - part.span.start for part in run)
     return [*found, *run] if 0 < length <= MAX_LENGTH else []
 
 
 def nearest_code(sentence: Span, chunk: Chunk, blocks: Sequence[Block]) -> list[Introduced]:
-    """The code block after a sentence, or else the last before it, with its lead-in; empty if it is too long."""
+    """The code block after a sentence, or else the last before it, with its lead-in; empty if it is too long.
+
+    Code before a label or heading that precedes the sentence is about something else.
+    """
     code = [block for block in blocks if block.kind is BlockKind.CODE]
     after = [block for block in code if block.start >= sentence.end]
     before = [block for block in code if block.end <= sentence.start]
+    if not after and before and _is_separated(before[-1], sentence, chunk, blocks):
+        return []
     block = after[0] if after else before[-1] if before else None
     if block is None or block.end - block.start > MAX_LENGTH:
         return []
-    lead_ins = [
-        span for span in chunk.sentences if span.end <= block.start and not chunk.text[span.end : block.start].strip()
-    ]
-    is_introduced = bool(lead_ins) and is_lead_in(chunk.text[lead_ins[-1].start : lead_ins[-1].end])
-    return [*([Introduced(lead_ins[-1], QuoteLayout.PROSE)] if is_introduced else []), _code(chunk.text, block)]
+    lead_in = _lead_in_of(block, chunk, blocks)
+    return [*([Introduced(lead_in, QuoteLayout.PROSE)] if lead_in else []), _code(chunk.text, block)]
+
+
+def _is_separated(code: Block, sentence: Span, chunk: Chunk, blocks: Sequence[Block]) -> bool:
+    between = [block for block in blocks if code.end <= block.start and block.end <= sentence.start]
+    return any(block.kind is BlockKind.HEADING or _is_label(block, chunk.text) for block in between)
+
+
+def _lead_in_of(code: Block, chunk: Chunk, blocks: Sequence[Block]) -> Span | None:
+    """The sentence that introduces a code block."""
+    before = [span for span in chunk.sentences if span.end <= code.start]
+    for span in reversed(before[-2:]):
+        if introduces_code(chunk.text[span.start : span.end]) and _code_after(span, chunk, blocks) == code:
+            return span
+    return None
+
+
+def _is_label(block: Block, text: str) -> bool:
+    """Whether a paragraph is a few words that are no sentence."""
+    words = text[block.start : block.end]
+    is_short = block.kind is BlockKind.PARAGRAPH and len(words.split(maxsplit=MAX_LABEL_WORDS)) <= MAX_LABEL_WORDS
+    return is_short and not _SENTENCE_END.search(words)
 
 
 def _sentence_after(sentence: Span, chunk: Chunk) -> Span | None:
@@ -84,22 +125,26 @@ def _sentence_after(sentence: Span, chunk: Chunk) -> Span | None:
     following = next((span for span in chunk.sentences if span.start >= sentence.end), None)
     if following is None or following.end - following.start > MAX_SHORT_LEAD_IN:
         return None
-    return following if is_lead_in(chunk.text[following.start : following.end]) else None
+    if chunk.text[sentence.end : following.start].strip():
+        return None
+    return following if introduces_code(chunk.text[following.start : following.end]) else None
 
 
-def _precedes_code(sentence: Span, chunk: Chunk, blocks: Sequence[Block]) -> bool:
-    after = next((block for block in blocks if block.start >= sentence.end), None)
-    is_next = after is not None and not chunk.text[sentence.end : after.start].strip()
-    return is_next and after is not None and after.kind is BlockKind.CODE
+def _code_after(sentence: Span, chunk: Chunk, blocks: Sequence[Block]) -> Block | None:
+    """The code block that follows a sentence, with at most a label between."""
+    end = sentence.end
+    for block in [block for block in blocks if block.start >= sentence.end][:2]:
+        if chunk.text[end : block.start].strip():
+            return None
+        if not _is_label(block, chunk.text):
+            return block if block.kind is BlockKind.CODE else None
+        end = block.end
+    return None
 
 
-def _run(text: str, end: int, after: Sequence[Block]) -> Iterator[Introduced]:
-    """One code block, or one list with the code blocks inside it."""
-    if not after or after[0].kind not in (BlockKind.CODE, BlockKind.ITEM):
-        return
-    if after[0].kind is BlockKind.CODE:
-        if not text[end : after[0].start].strip():
-            yield _code(text, after[0])
+def _listed(text: str, after: Sequence[Block]) -> Iterator[Introduced]:
+    """The items of one list, with the code blocks inside it."""
+    if not after or after[0].kind is not BlockKind.ITEM:
         return
     listed = list(takewhile(lambda block: block.kind in (BlockKind.ITEM, BlockKind.CODE), after))
     for block, following in zip(listed, [*listed[1:], None], strict=True):

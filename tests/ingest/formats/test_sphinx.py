@@ -139,6 +139,18 @@ def test_markdown_is_read_as_myst(tmp_path: Path) -> None:
     assert 'id="low-water"' in contents.documents[1].html
 
 
+def test_code_of_restructured_text_in_markdown_is_read(tmp_path: Path) -> None:
+    page = (
+        "# Low Water\n\nWrite it so:\n\n```{eval-rst}\n.. tide:example::\n\n    @tide.low\n    def ebb():\n"
+        "        return `{ref}`\n\n.. autoclass:: Tide\n    :members:\n\n.. code-block:: console\n\n    $ tide\n```\n"
+    )
+    index = "# Tides\n\n```{toctree}\nlow\n```\n"
+    contents = read(site(tmp_path, {"index.rst": None, "index.md": index, "low.md": page}))
+    assert contents.documents[1].text == (
+        "Low Water\n\nWrite it so:\n\n```\n@tide.low\ndef ebb():\n    return `{ref}`\n```\n\n```console\n$ tide\n```"
+    )
+
+
 def test_the_configuration_is_not_executed(folder: Path, contents: SourceContents) -> None:
     assert contents.name == "Of Tides"
     assert not (folder / "executed").exists()

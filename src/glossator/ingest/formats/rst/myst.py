@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from textwrap import dedent
 
 from glossator.core.text.markup import ADMONITION_KINDS
 
@@ -17,8 +18,11 @@ _OPTIONS = re.compile(r"\A(?:---\n(?:[^\n]*\n)*?---\n|(?:[ \t]*:[\w-]+:[^\n]*\n)
 _ROLE = re.compile(r"\{(?P<name>[\w:+.-]+)\}`(?:(?P<title>[^`<>\n]+?)[ \t]*<(?P<target>[^`<>\n]+)>|(?P<text>[^`\n]+))`")
 _LABEL = re.compile(r"^\((?P<label>[\w:. -]+)\)=[ \t]*$", re.MULTILINE)
 _COMMENT = re.compile(r"^%[^\n]*\n?", re.MULTILINE)
-_DROPPED = frozenset("toctree contents index mermaid graphviz raw bibliography tableofcontents todo eval-rst".split())
+_DROPPED = frozenset("toctree contents index mermaid graphviz raw bibliography tableofcontents todo".split())
 _CODE = frozenset("code-block code sourcecode code-cell parsed-literal prompt testcode doctest".split())
+_RST_DIRECTIVE = re.compile(
+    r"^\.\.[ ](?P<name>[\w:+.-]+)::[ \t]*(?P<argument>[^\n]*)\n(?P<body>(?:[ \t]+\S[^\n]*\n|[ \t]*\n)*)", re.MULTILINE
+)
 
 
 def myst_to_markdown(text: str, references: Mapping[str, tuple[str, str]], nesting: int = 0) -> str:
@@ -27,9 +31,9 @@ def myst_to_markdown(text: str, references: Mapping[str, tuple[str, str]], nesti
 
     def block(match: re.Match[str]) -> str:
         name = (match["name"] or "").lower()
-        if name and name not in _CODE and nesting < MAX_NESTING:
+        if name and name not in (*_CODE, "eval-rst") and nesting < MAX_NESTING:
             return _directive(name, match, references, nesting)
-        kept.append(_code(match) if name in _CODE else match[0])
+        kept.append(_code(match) if name in _CODE else _rst_code(match) if name == "eval-rst" else match[0])
         return f"\x00{len(kept) - 1}\x00"
 
     text = _FENCE.sub(block, text.replace("\x00", ""))
@@ -57,6 +61,15 @@ def _directive(name: str, match: re.Match[str], references: Mapping[str, tuple[s
         return f":::{name}\n\n{argument}\n\n{inner}\n:::\n"
     title = f"**{argument}**\n\n" if argument else ""
     return f"{title}{inner}\n"
+
+
+def _rst_code(match: re.Match[str]) -> str:
+    """The code in a block of reStructuredText, of Sphinx's directives and of a site's own such as `click:example`."""
+    return "\n\n".join(
+        f"~~~~~{found['argument'].strip()}\n{dedent(_OPTIONS.sub('', found['body'])).strip(chr(10))}\n~~~~~"
+        for found in _RST_DIRECTIVE.finditer(match["body"])
+        if found["name"].lower() in _CODE or found["name"].lower().endswith(":example")
+    )
 
 
 def _role(match: re.Match[str], references: Mapping[str, tuple[str, str]]) -> str:
