@@ -81,6 +81,19 @@ def test_routes_begin_with_docs_by_default(site: Path) -> None:
     assert document.url == "https://x.org/base/docs/page"
 
 
+def test_site_without_its_config_has_its_docs_below_docs(tmp_path: Path) -> None:
+    pages = {"docs/guides/a.mdx": "---\nslug: /first\n---\nText.", "docs/b.md": "Text.", "other/c.md": "Text."}
+    for name, text in pages.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text, "utf-8")
+    documents = read_source(str(tmp_path), "https://x.org", LIMIT).documents
+    assert {document.document_id: document.url for document in documents} == {
+        "docs/guides/a.mdx": "https://x.org/docs/first",
+        "docs/b.md": "https://x.org/docs/b",
+        "other/c.md": "https://x.org/other/c",
+    }
+
+
 def test_chapters_are_the_labels_of_the_parent_folders(pages: dict[str, Document]) -> None:
     assert pages["01-foo/02.bar.md"].chapters == ("Foo Category", "Bar, titled by its heading")
     assert pages["10-catlink/landing.md"].chapters == ("Linked to a doc", "Landing")

@@ -114,6 +114,11 @@ def test_formulas_are_tex(tmp_path: Path) -> None:
     assert blocks_of(document, BlockKind.FORMULA) == ["$$ \\mathbf{x}_{i} = {a} $$"]
 
 
+def test_formula_in_a_paragraph_may_continue_on_the_next_line(tmp_path: Path) -> None:
+    document = read_page(tmp_path, "Let $F(x)=\n\\int_{a}^{x} f$ be {props.name} it; $5 and\n{props.more} not $6.")
+    assert document.text == "Let $F(x)= \\int_{a}^{x} f$ be it; $5 and not $6."
+
+
 def test_list_continues_after_a_component(tmp_path: Path) -> None:
     document = read_page(tmp_path, "1. One\n\n   <Box>\n   Inside.\n   </Box>\n\n2. Two\n")
     assert document.text == "1. One\n   Inside.\n2. Two"

@@ -29,7 +29,7 @@ _TOKENS = re.compile(
 _IMPORT = re.compile(r"import\s*+(?:(?:[\w*$, \t]*\{[^{}]*\}|[\w*$, \t]+)\s*from\s*)?['\"]")
 _EXPORT = re.compile(r"export\s*+(?:const|let|var|function|default|class|async|type|interface|enum|\{|\*)")
 _BLANK_LINE = re.compile(r"\n[ \t]*\n")
-_INLINE_MATH = re.compile(r"\$(?![\s$])[^$\n]{1,1000}?(?<![\s\\])\$(?!\d)")
+_INLINE_MATH = re.compile(r"\$(?![\s$])(?:[^$\n]|\n(?![ \t]*\n)){1,1000}?(?<![\s\\])\$(?!\d)")
 _COMMENTED_ID = re.compile(r"\{\s*/\*\s*(#[\w-]+)\s*\*/\s*\}(?=[ \t]*$)", re.MULTILINE)
 _CLASSIC_ID = re.compile(r"\{#[^\s{}]+\}")
 _STRING = re.compile(r"\{\s*(?:\"([^\"]*)\"|'([^']*)'|`([^`$]*)`)\s*\}")

@@ -98,8 +98,19 @@ def from_files(root: Path, *, chosen: bool) -> SiteLayout | None:
         reason = "the folder has MDX or category files"
     else:
         return None
-    pages, left_out = _pages(found, root, "")
-    return SiteLayout("docusaurus", reason, pages, root, mdx=True, skipped=found.skipped, left_out=left_out)
+    docs = root / "docs"
+    in_docs = tuple(path for path in found.files if path.is_relative_to(docs))
+    pages, left_out = _pages(replace(found, files=in_docs), docs, "docs")
+    others, also_left_out = _pages(replace(found, files=tuple(sorted({*found.files} - {*in_docs}))), root, "")
+    return SiteLayout(
+        "docusaurus",
+        reason,
+        tuple(replace(page, document_id=relative_id(page.path, root)) for page in (*pages, *others)),
+        root,
+        mdx=True,
+        skipped=found.skipped,
+        left_out=left_out | also_left_out,
+    )
 
 
 def _category_files(folder: Path) -> list[Path]:
