@@ -114,6 +114,16 @@ def test_fragment_excludes_formulas() -> None:
     assert text_fragment("$x^2$", 0, 5) == ""
 
 
+def test_row_is_matched_by_its_longest_cell() -> None:
+    page = "a | b | c\nport | 80 | The port of the server."
+    assert text_fragment(page, 10, len(page)) == "The%20port%20of%20the%20server."
+
+
+def test_repeated_cell_gets_the_words_of_the_cell_before_it_as_prefix() -> None:
+    page = "port | 80 | See below.\nhost | 81 | See below."
+    assert text_fragment(page, page.index("host"), len(page)) == "81-,See%20below."
+
+
 def test_prices_are_not_formulas() -> None:
     page = "It costs $5 here and $6 there."
     assert text_fragment(page, 0, len(page)) == "It%20costs%20$5%20here%20and%20$6%20there."

@@ -186,3 +186,10 @@ def test_a_page_of_one_word_is_a_chunk() -> None:
         Path(folder, "page.md").write_text("Word", "utf-8")
         document = read_source(folder, "https://x.org", 10_000_000).documents[0]
     assert [chunk.text for chunk in chunk_document(document, thirty_tokens_per_word)] == ["Word"]
+
+
+def test_rows_of_a_table_are_sentences_but_not_its_head(count_tokens: CountTokens) -> None:
+    document = read_markdown("Words.\n\n| A | B |\n|---|---|\n| one | two. Three. |\n| four | five |\n")
+    (chunk,) = chunk_document(document, count_tokens)
+    sentences = [chunk.text[span.start : span.end] for span in chunk.sentences]
+    assert sentences == ["Start.", "Words.", "one | two. Three.", "four | five"]

@@ -23,7 +23,7 @@ from glossator.core.answers import (
 )
 from glossator.core.text.links import deep_link
 from glossator.core.text.marks import escape_marks
-from glossator.core.types import Passage
+from glossator.core.types import CELL_SEPARATOR, Passage
 
 _BACKTICKS = re.compile("`+")
 NOT_IN_BOOK = "The book does not answer this question."
@@ -164,25 +164,47 @@ def _as_shown(quote: Quote) -> str:
 
 
 def _laid_out(quotes: Sequence[Quote], sentences: Sequence[Sentence]) -> str:
-    """The text of an answer: sentences in a paragraph, list items on lines of their own, code in fences."""
+    """The text of an answer: sentences in a paragraph, items and rows on lines of their own, code in fences."""
     parts: list[str] = []
-    before = QuoteLayout.PROSE
+    before: Quote | None = None
     for quote, sentence in zip(quotes, sentences, strict=True):
         mark = f"[{sentence.citations[0]}]"
-        if quote.layout is QuoteLayout.CODE:
-            fence = "`" * max(3, 1 + max(map(len, _BACKTICKS.findall(sentence.text)), default=0))
-            text = f"{fence}{quote.marker}\n{sentence.text}\n{fence}\n{mark}"
-        else:
-            text = f"{quote.marker} {sentence.text} {mark}" if quote.marker else f"{sentence.text} {mark}"
-        parts += [_separator(before, quote.layout) if parts else "", text]
-        before = quote.layout
+        starts_table = quote.layout is QuoteLayout.ROW and not _is_same_block(before, quote)
+        parts += [_separator(before, quote), _table_head(quote) if starts_table else "", _set(quote, sentence, mark)]
+        before = quote
     return "".join(parts)
 
 
-def _separator(before: QuoteLayout, layout: QuoteLayout) -> str:
-    if before is layout:
-        return " " if layout is QuoteLayout.PROSE else "\n"
-    return "\n\n"
+def _set(quote: Quote, sentence: Sentence, mark: str) -> str:
+    """A quote with its citation mark, as Markdown."""
+    if quote.layout is QuoteLayout.CODE:
+        fence = "`" * max(3, 1 + max(map(len, _BACKTICKS.findall(sentence.text)), default=0))
+        return f"{fence}{quote.marker}\n{sentence.text}\n{fence}\n{mark}"
+    if quote.layout is QuoteLayout.ROW:
+        return f"| {sentence.text} {mark} |"
+    return f"{quote.marker} {sentence.text} {mark}" if quote.marker else f"{sentence.text} {mark}"
+
+
+def _table_head(row: Quote) -> str:
+    """The head of a row's table, empty if it has none: Markdown has no table without a head."""
+    columns = row.text.count(CELL_SEPARATOR) + 1
+    head = escape_marks(row.marker) or CELL_SEPARATOR.join([""] * columns)
+    return f"| {head} |\n|{' --- |' * columns}\n"
+
+
+def _separator(before: Quote | None, quote: Quote) -> str:
+    if before is None:
+        return ""
+    if not _is_same_block(before, quote):
+        return "\n\n"
+    return " " if quote.layout is QuoteLayout.PROSE else "\n"
+
+
+def _is_same_block(before: Quote | None, quote: Quote) -> bool:
+    """Whether a quote continues the paragraph, list or table of the one before it."""
+    if before is None or before.layout is not quote.layout:
+        return False
+    return quote.layout is not QuoteLayout.ROW or before.marker == quote.marker
 
 
 def abstain(nearest: Sequence[Passage], mode: Mode) -> Answer:

@@ -5,23 +5,20 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from glossator.answer.followups import depends_on_previous
 from glossator.answer.lead_ins import QuoteLayout, brings_code, introduced_by, is_lead_in, nearest_code
-from glossator.core.text.words import WordFinder, all_words, content_words, is_statement
+from glossator.answer.table_rows import is_about, is_quotable_row
+from glossator.core.text.words import WordFinder, content_words, is_statement
 from glossator.core.types import Block, Chunk, Span, Vector
 
 MIN_SENTENCES, USUAL_SENTENCES, MAX_SENTENCES = 2, 4, 5
 """Sentences of an answer; more than usual only if one of them depends on the sentence before it."""
 MAX_PASSAGES = 5
 """How many passages the sentences may come from."""
-
-MAX_POINTED_AT_LENGTH = 600
-"""Of a selection, in characters: "it" in a question about a longer one may mean anything in it."""
 
 MAX_DISTANCE = 1.5
 """How far below the best a further sentence may score: it is then at least 22 % as likely to be the answer."""
@@ -31,6 +28,10 @@ CODE = 1.0
 
 MAX_CODE_DISTANCE = 4.0
 """How far below the best a sentence of the same page may score whose code is quoted, if the best passage has none."""
+
+OTHER_ROW = -1.5
+"""Added to the score of a table row unless its first cell names what the question asks about: a row answers few
+questions, but shares words with many."""
 
 FOLLOWING, MAX_FOLLOWING = 1.0, 2
 """Added to the score of the sentence after the best one, and half of it to the next: the answer often comes after what
@@ -60,25 +61,6 @@ _DEPENDS_ON_PREVIOUS = re.compile(
 _CROSS_REFERENCE = re.compile(r"^(?:see|read|compare|cf|siehe|voir|véase)\b", re.IGNORECASE)
 _ARTICLE = re.compile(r"^(?:the|an?)\s+", re.IGNORECASE)
 _SENTENCE_END = re.compile(r"[.!…。！۔।][\"'”’»)\]」』）]*$")
-_ASKS_HOW = re.compile(
-    r"^\W*(?:and |so |but )?how (?:do|does|can|could|should|would|to|might)\b|\b(?:example|command|snippet|syntax)\b",
-    re.IGNORECASE,
-)
-_ASKS_WHY = re.compile(r"^\W*(?:and |so |but )?(?:why|how come|for what reason)\b", re.IGNORECASE)
-_REFERS_TO_TEXT = re.compile(
-    r"\b(?:this|these|those|such|here|above|the (?:text|passage|paragraph|selection))\b", re.IGNORECASE
-)
-_GENERIC_WORDS = frozenset(
-    """
-    explain this that these summarise summarize summary sum up describe clarify simplify simple simply
-    terms mean meaning paragraph passage text section selection about tell me more what does is it the
-    in of a please give overview gist main point points idea ideas key takeaway takeaways say saying
-    here can you could help understand i don't do not get shorter short brief briefly words plain
-    english like five to for and an tldr tl dr concept concepts notion term detail details easy easily language
-    """.split()
-)
-
-
 Shares = Mapping[tuple[str, int], float]
 """For a sentence, by the id of its chunk and its number there, how likely it is the one that answers."""
 NOT_READ: Shares = {}
@@ -86,27 +68,29 @@ NOT_READ: Shares = {}
 
 @dataclass(frozen=True, slots=True)
 class ScoredChunk:
-    """A chunk to quote from, with the vectors of its sentences, its relevance, and its blocks.
+    """A chunk to quote from, with the vectors of its sentences, its relevance, its blocks and the heads of its tables.
 
-    The blocks' offsets count from the start of the chunk, as those of its sentences do.
+    The blocks' offsets count from the start of the chunk, as those of its sentences do. `heads` has the head of each
+    row's table, by the start of the row, empty if the table has none.
     """
 
     chunk: Chunk
     vectors: NDArray[np.float32]
     relevance: float
     blocks: tuple[Block, ...] = ()
+    heads: Mapping[int, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class Quote:
-    """A sentence of a chunk, or a code block or list item that one introduces; the span counts within the chunk."""
+    """A sentence or table row of a chunk, or code or a list item that one introduces; the span counts within it."""
 
     chunk: Chunk
     span: Span
     score: float
     layout: QuoteLayout = QuoteLayout.PROSE
     marker: str = ""
-    """The number or bullet of a list item, with its indentation; the language of code."""
+    """The number or bullet of a list item, with its indentation; the head of a row's table; the language of code."""
 
     @property
     def text(self) -> str:
@@ -121,32 +105,6 @@ class Candidate:
     sentence: int
     signals: tuple[float, ...]
     quote: Quote
-
-
-def is_generic(question: str) -> bool:
-    """Whether a question asks about a text as a whole ("explain this", "summarise")."""
-    return all(word in _GENERIC_WORDS for word in all_words(question))
-
-
-def asks_how(question: str) -> bool:
-    """Whether a question asks how something is done, which documentation shows with code."""
-    return bool(_ASKS_HOW.search(question))
-
-
-def asks_why(question: str) -> bool:
-    """Whether a question asks for a reason."""
-    return bool(_ASKS_WHY.search(question))
-
-
-def refers_to_text(question: str) -> bool:
-    """Whether a question refers to the text at hand ("this", "the passage")."""
-    return bool(_REFERS_TO_TEXT.search(question))
-
-
-def points_at(question: str, selection: str) -> bool:
-    """Whether a question points at a selection: it refers to the text, or to the subject of a short one ("it")."""
-    is_short = len(selection) <= MAX_POINTED_AT_LENGTH
-    return refers_to_text(question) or (is_short and depends_on_previous(question))
 
 
 def choose_sentences(
@@ -173,6 +131,7 @@ def choose_sentences(
         saying = [candidate for candidate in found if not _only_echoes(candidate.quote.text, weights)]
         found = [_scored_for_code(candidate, chunks[candidate.chunk], bool(read)) for candidate in saying or found]
     ranked = sorted(found, key=lambda c: (-c.quote.score, c.chunk, c.sentence))
+    ranked = [c for c in ranked if _may_join(c.quote, ranked[0].quote, weights)]
     by_place = {(c.chunk, c.sentence): c for c in found}
     ordered = _answer_first(_pick(ranked, explained=explained), by_place)
     best, items = ranked[0].quote, {item.chunk.chunk_id: item for item in chunks}
@@ -180,6 +139,12 @@ def choose_sentences(
     if with_code and not any(quote.layout is QuoteLayout.CODE for quote in quotes):
         quotes += _nearest_code(best, items[best.chunk.chunk_id], quotes) or _other_code(ranked, items, quotes)
     return quotes
+
+
+def _may_join(quote: Quote, best: Quote, weights: dict[str, float]) -> bool:
+    """Whether a quote may follow the best one: of table rows, those of its table or about what is asked."""
+    tables = [(q.chunk.document_id, q.layout, q.marker) for q in (quote, best)]
+    return quote.layout is not QuoteLayout.ROW or tables[0] == tables[1] or is_about(quote.text, weights)
 
 
 def _other_code(ranked: Sequence[Candidate], items: dict[str, ScoredChunk], quotes: Sequence[Quote]) -> list[Quote]:
@@ -273,7 +238,7 @@ def candidates(
     read: Shares,
     is_quotable: Callable[[str], bool] = is_statement,
 ) -> list[Candidate]:
-    """The sentences that may be quoted, and the lead-ins of code and lists, each scored."""
+    """The sentences and table rows that may be quoted, and the lead-ins of code and lists, each scored."""
     finder = WordFinder(tuple(weights))
     seen: set[str] = set()
     found: list[Candidate] = []
@@ -281,23 +246,30 @@ def candidates(
         similarities = item.vectors @ query if query is not None else np.zeros(len(item.vectors))
         in_headings = {stem for _, stem in finder.find(item.chunk.context)}
         for s, span in enumerate(item.chunk.sentences):
-            text = item.chunk.text[span.start : span.end]
+            text, head = item.chunk.text[span.start : span.end], item.heads.get(span.start)
             introduces = is_lead_in(text) and bool(introduced_by(span, item.chunk, item.blocks))
-            if text in seen or not (is_quotable(text) or introduces):
+            if text in seen or not (introduces or (is_quotable(text) if head is None else is_quotable_row(text))):
                 continue
             seen.add(text)
+            above = in_headings if not head else in_headings | {stem for _, stem in finder.find(head)}
             share = read.get((item.chunk.chunk_id, s), 0.0)
             signals = (
-                *_word_signals(text, in_headings, finder, weights),
+                *_word_signals(text, above, finder, weights),
                 float(similarities[s]),
                 item.relevance,
                 float(c),
                 float(_is_subject(text, finder, weights)),
-                float(_is_misshapen(text)),
+                float(head is None and _is_misshapen(text)),
                 math.log(share + MIN_SHARE),
             )
-            found.append(Candidate(c, s, signals, Quote(item.chunk, span, score(signals, bool(read)))))
+            quote = Quote(item.chunk, span, score(signals, bool(read)))
+            found.append(Candidate(c, s, signals, quote if head is None else _as_row(quote, head, weights)))
     return found
+
+
+def _as_row(quote: Quote, head: str, weights: dict[str, float]) -> Quote:
+    penalty = 0.0 if is_about(quote.text, weights) else OTHER_ROW
+    return replace(quote, score=quote.score + penalty, layout=QuoteLayout.ROW, marker=head)
 
 
 def score(signals: Sequence[float], was_read: bool) -> float:
@@ -339,17 +311,22 @@ def _pick(ranked: Sequence[Candidate], *, explained: bool) -> list[Candidate]:
 
     def score_in_context(candidate: Candidate) -> float:
         distance = candidate.sentence - first.sentence if candidate.chunk == first.chunk else 0
-        if not 0 < distance <= MAX_FOLLOWING:
+        if not 0 < distance <= MAX_FOLLOWING or QuoteLayout.ROW in (first.quote.layout, candidate.quote.layout):
             return candidate.quote.score
         return first.quote.score if explained else candidate.quote.score + FOLLOWING / distance
 
     picked = [first]
+    minimum = 1 if first.quote.layout is QuoteLayout.ROW else MIN_SENTENCES
     for candidate in sorted(others, key=score_in_context, reverse=True):
         close = score_in_context(candidate) >= first.quote.score - MAX_DISTANCE
-        if len(picked) == USUAL_SENTENCES or (len(picked) >= MIN_SENTENCES and not close):
+        if len(picked) == USUAL_SENTENCES or (len(picked) >= minimum and not close):
             break
-        text = candidate.quote.text
-        if not _only_refers(text) and not any(_is_near_duplicate(text, other.quote.text) for other in picked):
+        text, may_follow = candidate.quote.text, close or candidate.quote.layout is not QuoteLayout.ROW
+        if (
+            may_follow
+            and not _only_refers(text)
+            and not any(_is_near_duplicate(text, other.quote.text) for other in picked)
+        ):
             picked.append(candidate)
     return picked
 

@@ -1,4 +1,4 @@
-"""Lead-ins: the code block or list that follows a sentence such as "Run this command:"."""
+"""Lead-ins: the code block, list or table that follows a sentence such as "Run this command:"."""
 
 from __future__ import annotations
 
@@ -31,6 +31,7 @@ class QuoteLayout(StrEnum):
 
     PROSE = "prose"
     ITEM = "item"
+    ROW = "row"
     CODE = "code"
 
 
@@ -41,7 +42,7 @@ class Introduced:
     span: Span
     layout: QuoteLayout
     marker: str = ""
-    """The number or bullet of a list item, with its indentation; the language of code."""
+    """The number or bullet of a list item, with its indentation; the head of a row's table; the language of code."""
 
 
 def is_lead_in(text: str) -> bool:
@@ -63,7 +64,7 @@ def brings_code(sentence: Span, chunk: Chunk, blocks: Sequence[Block]) -> bool:
 def introduced_by(
     sentence: Span, chunk: Chunk, blocks: Sequence[Block], *, is_answer: bool = False
 ) -> list[Introduced]:
-    """The code block or list items after a lead-in, whole, with a short lead-in between; empty if they are too long.
+    """The code block, list or table after a lead-in, whole, with a short lead-in between; empty if it is too long.
 
     The sentence that answers also brings the code block right after it: in documentation, that shows how.
     """
@@ -77,7 +78,7 @@ def introduced_by(
             return []
     code = _code_after(sentence, chunk, blocks)
     after = [block for block in blocks if block.start >= sentence.end]
-    run = [_code(chunk.text, code)] if code else list(_listed(chunk.text, after))
+    run = [_code(chunk.text, code)] if code else [*_listed(chunk.text, after), *_rows(chunk.text, after)]
     length = sum(part.span.end - part.span.start for part in run)
     return [*found, *run] if 0 < length <= MAX_LENGTH else []
 
@@ -155,6 +156,15 @@ def _listed(text: str, after: Sequence[Block]) -> Iterator[Introduced]:
         elif introduces or (following and following.kind is BlockKind.ITEM):
             yield _code(text, block)
             introduces = False
+
+
+def _rows(text: str, after: Sequence[Block]) -> Iterator[Introduced]:
+    """The rows of one table."""
+    rows = list(takewhile(lambda block: block.kind is BlockKind.ROW, after))
+    head = text[rows[0].start : rows[0].end] if rows and rows[0].level else ""
+    for row in rows:
+        if not row.level:
+            yield Introduced(Span(row.start, row.end), QuoteLayout.ROW, head)
 
 
 def _code(text: str, block: Block) -> Introduced:

@@ -38,9 +38,16 @@ class BlockKind(StrEnum):
     FIGURE = "figure"
 
 
+CELL_SEPARATOR = " | "
+"""Between the cells of a table row."""
+
+
 @dataclass(frozen=True, slots=True)
 class Block:
-    """One block of a document's text; headings have a `level` and an `anchor`, all blocks of a PDF an `anchor`."""
+    """One block of a document's text; headings have a `level` and an `anchor`, all blocks of a PDF an `anchor`.
+
+    A row has the `level` 1 if it is the head of a table.
+    """
 
     kind: BlockKind
     start: int

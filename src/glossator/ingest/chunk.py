@@ -6,10 +6,17 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from glossator.core.text.sentences import CLOSERS, OTHER_STOPS, STOPS, WIDE_STOPS, split_sentences
+from glossator.core.text.sentences import (
+    CLOSERS,
+    MAX_SENTENCE_LENGTH,
+    OTHER_STOPS,
+    STOPS,
+    WIDE_STOPS,
+    split_sentences,
+)
 from glossator.core.types import Block, BlockKind, Chunk, Document, Span
 
-CHUNKER_VERSION = 4
+CHUNKER_VERSION = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,11 +204,11 @@ def _even_share(tokens: int, size: ChunkSize) -> float:
 
 def _chunk(document: Document, section: _HeadingSection, group: list[_ChunkUnit], position: int) -> Chunk:
     start, end = group[0].start, group[-1].end
-    blocks = {unit.block.start: unit.block for unit in group if unit.block.kind in _PROSE}.values()
+    blocks = {unit.block.start: unit.block for unit in group}.values()
     spans = [
         Span(span.start - start, span.end - start)
         for block in blocks
-        for span in split_sentences(document.text, max(block.start, start), min(block.end, end))
+        for span in _sentences(document.text, block, start, end)
     ]
     return Chunk(
         chunk_id=f"{document.document_id}#{position}",
@@ -218,3 +225,11 @@ def _chunk(document: Document, section: _HeadingSection, group: list[_ChunkUnit]
         text=document.text[start:end],
         sentences=tuple(spans),
     )
+
+
+def _sentences(text: str, block: Block, start: int, end: int) -> list[Span]:
+    """The sentences of a block within a chunk; a table row is one, as it says something about its first cell."""
+    if block.kind in _PROSE:
+        return split_sentences(text, max(block.start, start), min(block.end, end))
+    is_row = block.kind is BlockKind.ROW and not block.level and block.end - block.start <= MAX_SENTENCE_LENGTH
+    return [Span(block.start, block.end)] if is_row else []

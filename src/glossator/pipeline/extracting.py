@@ -9,18 +9,10 @@ from functools import partial
 from itertools import accumulate
 
 from glossator.answer.cite import CheckedQuote, cite, cite_selection
-from glossator.answer.extractive import (
-    Quote,
-    ScoredChunk,
-    asks_how,
-    asks_why,
-    choose_sentences,
-    choose_summary,
-    is_generic,
-    points_at,
-)
+from glossator.answer.extractive import Quote, ScoredChunk, choose_sentences, choose_summary
 from glossator.answer.followups import asks_about_now
 from glossator.answer.lead_ins import QuoteLayout
+from glossator.answer.question_kinds import asks_how, asks_why, is_generic, points_at
 from glossator.core.answers import Answer, Evidence
 from glossator.core.ports import Generation, no_progress
 from glossator.core.question import Question
@@ -34,6 +26,7 @@ from glossator.pipeline.reading import (
     read_if_possible,
     read_question,
     selection_relevance_with_reader,
+    table_heads,
 )
 from glossator.pipeline.wiring import Engine
 from glossator.retrieve import QuestionWords, embedding_seconds, nearest_chunks, selection_relevance, weigh_words
@@ -61,7 +54,7 @@ def extract(
     """
     vectors = book.index.sentence_vectors([item.chunk for item in found.chunks])
     material = [
-        ScoredChunk(f.chunk, v, f.passage.score, _blocks(f.chunk, book))
+        ScoredChunk(f.chunk, v, f.passage.score, _blocks(f.chunk, book), table_heads(f.chunk, book))
         for f, v in zip(found.chunks, vectors, strict=True)
     ]
     query = found.query.sentence if found.query else None

@@ -8,17 +8,18 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import repeat
 
 import numpy as np
 from numpy.typing import NDArray
 
 from glossator.core.errors import ReaderUnavailable
-from glossator.core.inference.reading import Reading, SourceText, split_source, stretches
+from glossator.core.inference.reading import Reading, SourceText, read_out_rows, split_source, stretches
 from glossator.core.ports import Generation, Reader
 from glossator.core.question import Question
 from glossator.core.text.words import content_words
 from glossator.core.timing import stage
-from glossator.core.types import Chunk, RetrievalResult, RetrievedChunk
+from glossator.core.types import CELL_SEPARATOR, BlockKind, Chunk, RetrievalResult, RetrievedChunk
 from glossator.pipeline.wiring import Engine
 from glossator.retrieve import falling, level_of, probability, retrieve
 from glossator.verification.judge import is_in_model_language
@@ -50,6 +51,10 @@ EFFORT_UNDER_LOAD = Effort(1, 3, (-20.0, 3.0), -3.0)
 
 MAX_PART_TOKENS, MAX_QUESTION_TOKENS = 160, 90
 """A longer passage is read in parts; for a longer question only the search is used."""
+
+ROW_TOKENS = 2.7
+"""How often a token of a table row counts, so that few are read at once: among many similar rows, the model overlooks
+the one that answers."""
 
 RANK_PENALTY = 0.02
 """Subtracted from the similarity of a part for each passage that ranks higher."""
@@ -126,8 +131,9 @@ def search_and_read(engine: Engine, book: Generation, question: Question) -> tup
     if found.query is None or engine.reader is None or not _is_open(found, question, effort):
         return found, NOTHING_READ
     nearness = [vectors @ found.query.sentence for vectors in book.index.sentence_vectors(chunks)]
+    heads = [table_heads(chunk, book) for chunk in chunks]
     reading = read_if_possible(
-        partial(read_question, engine.reader, question.text, chunks, nearness, effort, keep=True)
+        partial(read_question, engine.reader, question.text, chunks, nearness, effort, heads=heads, keep=True)
     )
     return rescore(found, reading), reading
 
@@ -157,19 +163,23 @@ def read_question(
     nearness: Sequence[NDArray[np.float32]],
     effort: Effort = FULL_EFFORT,
     *,
+    heads: Sequence[Mapping[int, str]] = (),
     keep: bool = False,
 ) -> QuestionReading:
     """Read the parts of chunks that are nearest to a question, given the nearness of their sentences.
 
-    `keep` caches what was read; a user's own selection must not be cached.
+    `heads` are those of the tables in each chunk. `keep` caches what was read; a user's own selection must not be
+    cached.
     """
     texts = [chunk.text for chunk in chunks]
     if not is_in_model_language(texts) or reader.count_tokens([question])[0] > MAX_QUESTION_TOKENS:
         return NOTHING_READ
     near = [
         part
-        for rank, (chunk, near) in enumerate(zip(chunks[:MAX_PASSAGES], nearness, strict=False))
-        for part in _parts(reader, chunk, near, rank)
+        for rank, (chunk, near, of_rows) in enumerate(
+            zip(chunks[:MAX_PASSAGES], nearness, heads or repeat({}), strict=False)
+        )
+        for part in _parts(reader, chunk, near, rank, of_rows)
     ]
     near.sort(key=lambda part: (not part.is_best, -part.nearness))
     with stage("reading"):
@@ -220,10 +230,27 @@ def limited(value: float, limits: tuple[float, float]) -> float:
     return max(limits[0], min(limits[1], value))
 
 
-def _parts(reader: Reader, chunk: Chunk, similarities: NDArray[np.float32], rank: int) -> list[_NearPart]:
+def table_heads(chunk: Chunk, book: Generation) -> dict[int, str]:
+    """The head of the table of each row of a chunk, by the start of the row; empty if the table has none."""
+    if CELL_SEPARATOR not in chunk.text or (document := book.documents.get(chunk.document_id)) is None:
+        return {}
+    heads, head = dict[int, str](), ""
+    for block in document.blocks:
+        if block.kind is not BlockKind.ROW or block.level:
+            head = document.text[block.start : block.end] if block.kind is BlockKind.ROW else ""
+        elif chunk.start <= block.start and block.end <= chunk.end:
+            heads[block.start - chunk.start] = head
+    return heads
+
+
+def _parts(
+    reader: Reader, chunk: Chunk, similarities: NDArray[np.float32], rank: int, heads: Mapping[int, str]
+) -> list[_NearPart]:
     """The parts of a chunk, nearest first."""
-    whole = SourceText(chunk.heading_path, chunk.text, chunk.sentences)
-    lengths = reader.count_tokens(stretches(whole))
+    whole = read_out_rows(SourceText(chunk.heading_path, chunk.text, chunk.sentences), heads)
+    counts = reader.count_tokens(stretches(whole))
+    starts = [span.start for span in chunk.sentences]
+    lengths = [round(n * ROW_TOKENS) if start in heads else n for start, n in zip(starts, counts, strict=True)]
     parts = [
         _NearPart(chunk, n, part, float(similarities[n : n + len(part.sentences)].max()) - RANK_PENALTY * rank)
         for n, part in split_source(whole, lengths, MAX_PART_TOKENS)

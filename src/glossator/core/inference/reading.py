@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 
 import numpy as np
 from numpy.typing import NDArray
 
-from glossator.core.types import Span
+from glossator.core.types import CELL_SEPARATOR, Span
 
 MAX_STRETCH = 4000
 """Characters whose tokens are counted: more than the model reads at once."""
@@ -44,6 +45,26 @@ class Reading:
     """The words of a claim, with the probability that the source does not support them."""
     sentences: tuple[float, ...]
     """For each sentence of the source, the probability that it is the relevant one."""
+
+
+def read_out_rows(source: SourceText, heads: Mapping[int, str]) -> SourceText:
+    """A text in which table rows, given by their starts with the heads of their tables, name the column of each cell.
+
+    "--port | 3000" below "Option | Default" becomes "Option: --port. Default: 3000.", which the model understands.
+    """
+    parts: list[str] = []
+    spans: list[Span] = []
+    position = length = 0
+    for span in source.sentences:
+        sentence = source.text[span.start : span.end]
+        if head := heads.get(span.start):
+            named = zip_longest(head.split(CELL_SEPARATOR), sentence.split(CELL_SEPARATOR), fillvalue="")
+            sentence = " ".join(f"{name}: {cell.rstrip('.')}." for name, cell in named if cell)
+        before = source.text[position : span.start]
+        spans.append(Span(length + len(before), length + len(before) + len(sentence)))
+        parts += [before, sentence]
+        position, length = span.end, spans[-1].end
+    return SourceText(source.headings, "".join([*parts, source.text[position:]]), tuple(spans))
 
 
 def stretches(source: SourceText) -> list[str]:

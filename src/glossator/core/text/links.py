@@ -7,6 +7,8 @@ import unicodedata
 from functools import lru_cache
 from urllib.parse import quote
 
+from glossator.core.types import CELL_SEPARATOR
+
 _WORD = re.compile(r"\S+")
 _FORMULA = re.compile(r"\$[^$\s](?:[^$]*[^$\s])?\$")
 _ACCENTS = re.compile("[\u0300-\u036f\u0483-\u0489\u0591-\u05bd\u064b-\u065f\u0670]")
@@ -27,7 +29,11 @@ def deep_link(url: str, anchor: str, page: str, start: int, end: int) -> str:
 
 
 def text_fragment(page: str, start: int, end: int) -> str:
-    """The shortest fragment whose first match on the page is the quote, or an empty string."""
+    """The shortest fragment whose first match on the page is the quote, or an empty string.
+
+    Of a table row it is the longest cell: browsers do not match text across cells.
+    """
+    start, end = _longest_cell(page, start, end)
     start, end = _without_formulas(page, start, end)
     words = [match.span() for match in _WORD.finditer(page, start, end)]
     if not words:
@@ -52,12 +58,30 @@ def _with_prefix(page: str, words: list[tuple[int, int]]) -> str:
     on the page more than once."""
     start = words[0][0]
     end = max((stop for _, stop in words if stop - start <= 4 * _MAX_EXACT_LENGTH), default=words[0][1])
-    line = page.rfind("\n", 0, len(page[:start].rstrip())) + 1
-    before = [match.start() for match in _WORD.finditer(page, max(line, start - 60), start)]
+    above = len(page[:start].removesuffix(CELL_SEPARATOR).rstrip())
+    line = max(_after_last(mark, page, above) for mark in ("\n", CELL_SEPARATOR))
+    before = [match.start() for match in _WORD.finditer(page, max(line, start - 60), above)]
     for prefix in reversed(before[-5:]):
         if _is_first_match(page, prefix, end):
-            return f"{_encode(page[prefix:start].strip())}-,{_encode(page[start:end])}"
+            return f"{_encode(page[prefix:above])}-,{_encode(page[start:end])}"
     return ""
+
+
+def _after_last(mark: str, page: str, end: int) -> int:
+    """The position after the last mark before `end`; 0 if there is none."""
+    found = page.rfind(mark, 0, end)
+    return found + len(mark) if found >= 0 else 0
+
+
+def _longest_cell(page: str, start: int, end: int) -> tuple[int, int]:
+    """The longest cell of a table row; other text as it is."""
+    is_line = page[start - 1 : start] in ("", "\n") and page[end : end + 1] in ("", "\n")
+    if not is_line or CELL_SEPARATOR not in page[start:end]:
+        return start, end
+    cells = page[start:end].split(CELL_SEPARATOR)
+    longest = max(range(len(cells)), key=lambda number: len(cells[number]))
+    first = start + sum(len(cell) + len(CELL_SEPARATOR) for cell in cells[:longest])
+    return first, first + len(cells[longest])
 
 
 def _is_first_match(page: str, start: int, end: int, after: int = 0) -> bool:

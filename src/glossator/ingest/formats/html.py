@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from glossator.core.text.superscripts import subscript, superscript
-from glossator.core.types import Block, BlockKind
+from glossator.core.types import CELL_SEPARATOR, Block, BlockKind
 from glossator.ingest.formats.markup import page_markup
 from glossator.ingest.formats.nodes import (
     HIDDEN_TAGS,
@@ -294,9 +294,10 @@ def _table(node: LexborNode, writer: _BlockWriter, depth: int) -> None:
     for caption in (part for part in parts if part.tag == "caption"):
         writer.block(BlockKind.PARAGRAPH, _cell(caption, depth))
     for row in (row for part in parts for row in (part.iter() if part.tag != "tr" else [part])):
-        cells = [_cell(cell, depth) for cell in row.iter() if cell.tag in ("td", "th") and not traits(cell).is_hidden]
-        if any(cells):
-            writer.block(BlockKind.ROW, " | ".join(cells))
+        cells = [cell for cell in row.iter() if cell.tag in ("td", "th") and not traits(cell).is_hidden]
+        texts = [_cell(cell, depth) for cell in cells]
+        if any(texts):
+            writer.block(BlockKind.ROW, CELL_SEPARATOR.join(texts), level=int(all(cell.tag == "th" for cell in cells)))
 
 
 def _cell(node: LexborNode, depth: int) -> str:

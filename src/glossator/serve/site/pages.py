@@ -11,7 +11,7 @@ from itertools import groupby, pairwise
 from urllib.parse import quote, urlencode, urlsplit
 
 from glossator.core.answers import Answer
-from glossator.core.types import Block, BlockKind, ContentsEntry, Document
+from glossator.core.types import CELL_SEPARATOR, Block, BlockKind, ContentsEntry, Document
 from glossator.serve.site.book import ServedBook
 from glossator.serve.site.markup import page_html, text_html
 
@@ -226,6 +226,6 @@ def _block(text: str, block: Block, *, is_title: bool) -> str:
         _, _, code = text.partition("\n")
         return f'<pre tabindex="0"><code>{escape(code.rpartition(chr(10))[0])}</code></pre>'
     if block.kind is BlockKind.ROW:
-        return "<tr>" + "".join(f'<td dir="auto">{escape(cell)}</td>' for cell in text.split(" | ")) + "</tr>"
+        return "<tr>" + "".join(f'<td dir="auto">{escape(cell)}</td>' for cell in text.split(CELL_SEPARATOR)) + "</tr>"
     tag = "li" if block.kind is BlockKind.ITEM else "p"
     return f'<{tag} dir="auto">{escape(text)}</{tag}>'

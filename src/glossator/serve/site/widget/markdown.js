@@ -88,8 +88,12 @@ function list(lines, context, depth) {
 
 function table([head, , ...rows], context) {
 	const row = (kind) => (line) => {
-		const cells = line.trim().replace(/^\||\|$/g, "").split("|");
-		return create("tr", {}, ...cells.map((cell) => create(kind, { dir: "auto" }, ...inline(cell.trim(), context))));
+		const text = line.trim().replace(/^\||\|$/g, "").trim();
+		const isQuote = context.verbatim && !text.replace(context.verbatim, "").replace(MARKS, "").trim();
+		const [, words, marks] = /^(.*?)((?:\s*\[\d{1,3}\])*)$/.exec(text);
+		const cells = isQuote ? words.split(" | ").map((cell) => verbatimNodes(cell, context.formulas)) : text.split("|").map((cell) => inline(cell.trim(), context));
+		if (isQuote) cells.at(-1).push(...written(marks, context));
+		return create("tr", {}, ...cells.map((cell) => create(kind, { dir: "auto" }, ...cell)));
 	};
 	return create("div.table", { tabindex: 0 }, create("table", { dir: "auto" }, row("th")(head), ...rows.map(row("td"))));
 }

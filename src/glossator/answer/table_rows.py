@@ -1,0 +1,19 @@
+"""Table rows as answers."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from glossator.core.text.words import content_words
+from glossator.core.types import CELL_SEPARATOR
+
+
+def is_quotable_row(row: str) -> bool:
+    """Whether a row says something: at least two of its cells have content."""
+    return sum(any(map(str.isalnum, cell)) for cell in row.split(CELL_SEPARATOR)) > 1
+
+
+def is_about(row: str, question_words: Collection[str]) -> bool:
+    """Whether a question asks about what the first cell of a row names."""
+    named = set(content_words(row.split(CELL_SEPARATOR, maxsplit=1)[0]))
+    return bool(named) and named <= set(question_words)
