@@ -189,7 +189,8 @@ def test_a_page_of_one_word_is_a_chunk() -> None:
 
 
 def test_rows_of_a_table_are_sentences_but_not_its_head(count_tokens: CountTokens) -> None:
-    document = read_markdown("Words.\n\n| A | B |\n|---|---|\n| one | two. Three. |\n| four | five |\n")
+    rows = "| A | B |\n|---|---|\n| one | two. Three. |\n| four | five |\n| | six |\n| 7 | |\n"
+    document = read_markdown(f"Words.\n\n{rows}")
     (chunk,) = chunk_document(document, count_tokens)
     sentences = [chunk.text[span.start : span.end] for span in chunk.sentences]
-    assert sentences == ["Start.", "Words.", "one | two. Three.", "four | five"]
+    assert sentences == ["Start.", "Words.", "one | two. Three.", "four | five", "7"]

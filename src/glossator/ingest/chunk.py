@@ -14,7 +14,7 @@ from glossator.core.text.sentences import (
     WIDE_STOPS,
     split_sentences,
 )
-from glossator.core.types import Block, BlockKind, Chunk, Document, Span
+from glossator.core.types import CELL_SEPARATOR, Block, BlockKind, Chunk, Document, Span
 
 CHUNKER_VERSION = 5
 
@@ -232,4 +232,12 @@ def _sentences(text: str, block: Block, start: int, end: int) -> list[Span]:
     if block.kind in _PROSE:
         return split_sentences(text, max(block.start, start), min(block.end, end))
     is_row = block.kind is BlockKind.ROW and not block.level and block.end - block.start <= MAX_SENTENCE_LENGTH
-    return [Span(block.start, block.end)] if is_row else []
+    return _row(text, block) if is_row else []
+
+
+def _row(text: str, block: Block) -> list[Span]:
+    """The span of a row without empty cells at its end; none if it continues another row: its first cell is empty."""
+    end = block.end
+    while text.endswith(CELL_SEPARATOR, block.start, end):
+        end -= len(CELL_SEPARATOR)
+    return [Span(block.start, end)] if end > block.start and not text[block.start].isspace() else []
