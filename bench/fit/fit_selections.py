@@ -17,7 +17,7 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from glossator.answer.extractive import points_at
+from glossator.answer.question_kinds import points_at
 from glossator.core.thresholds import ANSWERABLE, ANSWERABLE_POINTED_AT, is_answerable
 from glossator.facade import Book
 from glossator.pipeline.extracting import SelectionReading, read_selection

@@ -10,18 +10,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from glossator.answer.followups import depends_on_previous
 from glossator.answer.lead_ins import QuoteLayout, brings_code, introduced_by, is_lead_in, nearest_code
-from glossator.core.text.words import WordFinder, all_words, content_words, is_statement
+from glossator.core.text.words import WordFinder, content_words, is_statement
 from glossator.core.types import Block, Chunk, Span, Vector
 
 MIN_SENTENCES, USUAL_SENTENCES, MAX_SENTENCES = 2, 4, 5
 """Sentences of an answer; more than usual only if one of them depends on the sentence before it."""
 MAX_PASSAGES = 5
 """How many passages the sentences may come from."""
-
-MAX_POINTED_AT_LENGTH = 600
-"""Of a selection, in characters: "it" in a question about a longer one may mean anything in it."""
 
 MAX_DISTANCE = 1.5
 """How far below the best a further sentence may score: it is then at least 22 % as likely to be the answer."""
@@ -60,23 +56,6 @@ _DEPENDS_ON_PREVIOUS = re.compile(
 _CROSS_REFERENCE = re.compile(r"^(?:see|read|compare|cf|siehe|voir|véase)\b", re.IGNORECASE)
 _ARTICLE = re.compile(r"^(?:the|an?)\s+", re.IGNORECASE)
 _SENTENCE_END = re.compile(r"[.!…。！۔।][\"'”’»)\]」』）]*$")
-_ASKS_HOW = re.compile(
-    r"^\W*(?:and |so |but )?how (?:do|does|can|could|should|would|to|might)\b|\b(?:example|command|snippet|syntax)\b",
-    re.IGNORECASE,
-)
-_ASKS_WHY = re.compile(r"^\W*(?:and |so |but )?(?:why|how come|for what reason)\b", re.IGNORECASE)
-_REFERS_TO_TEXT = re.compile(
-    r"\b(?:this|these|those|such|here|above|the (?:text|passage|paragraph|selection))\b", re.IGNORECASE
-)
-_GENERIC_WORDS = frozenset(
-    """
-    explain this that these summarise summarize summary sum up describe clarify simplify simple simply
-    terms mean meaning paragraph passage text section selection about tell me more what does is it the
-    in of a please give overview gist main point points idea ideas key takeaway takeaways say saying
-    here can you could help understand i don't do not get shorter short brief briefly words plain
-    english like five to for and an tldr tl dr concept concepts notion term detail details easy easily language
-    """.split()
-)
 
 
 Shares = Mapping[tuple[str, int], float]
@@ -121,32 +100,6 @@ class Candidate:
     sentence: int
     signals: tuple[float, ...]
     quote: Quote
-
-
-def is_generic(question: str) -> bool:
-    """Whether a question asks about a text as a whole ("explain this", "summarise")."""
-    return all(word in _GENERIC_WORDS for word in all_words(question))
-
-
-def asks_how(question: str) -> bool:
-    """Whether a question asks how something is done, which documentation shows with code."""
-    return bool(_ASKS_HOW.search(question))
-
-
-def asks_why(question: str) -> bool:
-    """Whether a question asks for a reason."""
-    return bool(_ASKS_WHY.search(question))
-
-
-def refers_to_text(question: str) -> bool:
-    """Whether a question refers to the text at hand ("this", "the passage")."""
-    return bool(_REFERS_TO_TEXT.search(question))
-
-
-def points_at(question: str, selection: str) -> bool:
-    """Whether a question points at a selection: it refers to the text, or to the subject of a short one ("it")."""
-    is_short = len(selection) <= MAX_POINTED_AT_LENGTH
-    return refers_to_text(question) or (is_short and depends_on_previous(question))
 
 
 def choose_sentences(

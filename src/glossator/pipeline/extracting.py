@@ -9,18 +9,10 @@ from functools import partial
 from itertools import accumulate
 
 from glossator.answer.cite import CheckedQuote, cite, cite_selection
-from glossator.answer.extractive import (
-    Quote,
-    ScoredChunk,
-    asks_how,
-    asks_why,
-    choose_sentences,
-    choose_summary,
-    is_generic,
-    points_at,
-)
+from glossator.answer.extractive import Quote, ScoredChunk, choose_sentences, choose_summary
 from glossator.answer.followups import asks_about_now
 from glossator.answer.lead_ins import QuoteLayout
+from glossator.answer.question_kinds import asks_how, asks_why, is_generic, points_at
 from glossator.core.answers import Answer, Evidence
 from glossator.core.ports import Generation, no_progress
 from glossator.core.question import Question
