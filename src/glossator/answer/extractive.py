@@ -6,6 +6,7 @@ import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 
 import numpy as np
 from numpy.typing import NDArray
@@ -143,8 +144,9 @@ def choose_sentences(
     items = {item.chunk.chunk_id: item for item in chunks}
     quotes = _with_introduced(ordered, best.quote, items)
     if wanted.code and not any(quote.layout is QuoteLayout.CODE for quote in quotes):
-        item = chunks[best.chunk]
-        quotes += _nearest_code(best.quote, item, quotes) or _other_code([best, *others], items, quotes)
+        in_section = chain([chunks[best.chunk]], _rest_of_section(best.quote.chunk, chunks))
+        code = next(filter(None, (_nearest_code(best.quote, item, quotes) for item in in_section)), [])
+        quotes += code or _other_code([best, *others], items, quotes)
     return quotes
 
 
@@ -162,8 +164,10 @@ def _other_code(ranked: Sequence[Candidate], items: dict[str, ScoredChunk], quot
 def _scored_for_code(candidate: Candidate, chunks: Sequence[ScoredChunk], was_read: bool) -> Candidate:
     """A candidate with the score that it has if the question asks how."""
     quote = candidate.quote
-    bonus = CODE * (_brings_code(candidate, chunks) and not is_empty_lead_in(quote.text))
-    bonus += INSTRUCTION * instructs(quote.text) - CONTINUATION * continues(quote.text)
+    bonus = -CONTINUATION
+    if not is_empty_lead_in(quote.text):
+        bonus = CODE * _brings_code(candidate, chunks) + INSTRUCTION * instructs(quote.text)
+        bonus -= CONTINUATION * continues(quote.text)
     # A sentence that begins with the words of "What is SLAM?" defines it; with those of "How to tack?", it echoes them.
     echo = candidate.signals[_SUBJECT] * (WEIGHTS if was_read else WEIGHTS_UNREAD)[_SUBJECT]
     return replace(candidate, quote=replace(quote, score=quote.score + bonus - echo))
@@ -174,14 +178,21 @@ def _brings_code(candidate: Candidate, chunks: Sequence[ScoredChunk]) -> bool:
     return brings_code(candidate.quote.span, item.chunk, item.blocks)
 
 
+def _rest_of_section(chunk: Chunk, chunks: Sequence[ScoredChunk]) -> list[ScoredChunk]:
+    """The other chunks of its section: a long example is cut off from the sentence that introduces it."""
+    section = (chunk.document_id, chunk.heading_path)
+    others = [c for c in chunks if (c.chunk.document_id, c.chunk.heading_path) == section and c.chunk != chunk]
+    return sorted(others, key=lambda other: abs(other.chunk.position - chunk.position))
+
+
 def _nearest_code(best: Quote, item: ScoredChunk, quotes: Sequence[Quote]) -> list[Quote]:
-    """The code block of a passage nearest to a sentence, with its lead-in."""
-    found = nearest_code(best.span, item.chunk, item.blocks)
+    """The code block of a passage nearest to a sentence, or to the start of another passage, with its lead-in."""
+    found = nearest_code(best.span if item.chunk == best.chunk else Span(0, 0), item.chunk, item.blocks)
     quoted = {(quote.chunk.chunk_id, quote.span.start) for quote in quotes}
     return [
-        Quote(best.chunk, part.span, best.score, part.layout, part.marker)
+        Quote(item.chunk, part.span, best.score, part.layout, part.marker)
         for part in found
-        if (best.chunk.chunk_id, part.span.start) not in quoted
+        if (item.chunk.chunk_id, part.span.start) not in quoted
     ]
 
 
