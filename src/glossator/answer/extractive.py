@@ -165,9 +165,8 @@ def _scored_for_code(candidate: Candidate, chunks: Sequence[ScoredChunk], was_re
     """A candidate with the score that it has if the question asks how."""
     quote = candidate.quote
     bonus = -CONTINUATION
-    if not is_empty_lead_in(quote.text):
+    if not (is_empty_lead_in(quote.text) or continues(quote.text)):
         bonus = CODE * _brings_code(candidate, chunks) + INSTRUCTION * instructs(quote.text)
-        bonus -= CONTINUATION * continues(quote.text)
     # A sentence that begins with the words of "What is SLAM?" defines it; with those of "How to tack?", it echoes them.
     echo = candidate.signals[_SUBJECT] * (WEIGHTS if was_read else WEIGHTS_UNREAD)[_SUBJECT]
     return replace(candidate, quote=replace(quote, score=quote.score + bonus - echo))

@@ -5,14 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Collection
 
-from glossator.answer.lead_ins import is_lead_in
+from glossator.answer.lead_ins import MAX_SHORT_LEAD_IN, is_lead_in
 from glossator.core.text.words import content_words
 
 MAX_FRAGMENT = 60
 """In characters, of a fragment ("Defaults to 500.") that is quoted with the sentence before it."""
-
-MAX_EMPTY_LEAD_IN = 40
-"""In characters, of a lead-in that says too little to lead an answer ("Run it directly:")."""
 
 _DEPENDS_ON_PREVIOUS = re.compile(
     r"^(?:it|its|this|that|these|those|they|their|he|she|such|either|neither|both|in other words|otherwise|then)\b",
@@ -65,8 +62,8 @@ def only_echoes(text: str, asked: Collection[str]) -> bool:
 
 
 def is_empty_lead_in(text: str) -> bool:
-    """Whether a lead-in says too little by itself."""
-    return is_lead_in(text) and len(text) <= MAX_EMPTY_LEAD_IN
+    """Whether a lead-in says too little to lead an answer: "Run it directly:"."""
+    return is_lead_in(text) and len(text) <= MAX_SHORT_LEAD_IN
 
 
 def is_misshapen(text: str) -> bool:
