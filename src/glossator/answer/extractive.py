@@ -45,8 +45,8 @@ BEHIND, MAX_BEHIND = 1.0, 4.0
 """Subtracted from the score of a sentence for each point that its passage ranks below the best one, up to so many."""
 
 CODE, INSTRUCTION, CONTINUATION = 1.0, 1.0, 1.5
-"""If code is wanted: added to the score of a sentence that code follows and of one that says what to do; subtracted for
-one that goes on from what is before it."""
+"""If the question asks how: added to the score of a sentence that code follows and of one that says what to do;
+subtracted for one that goes on from what is before it."""
 
 MAX_CODE_DISTANCE = 4.0
 """How far below the best a sentence of the same page may score whose code is quoted, if the best passage has none."""
@@ -135,7 +135,7 @@ def choose_sentences(
         found = candidates(weights, query, chunks, read, _has_content)
     if not found:
         return []
-    if wanted.code:
+    if wanted.code and wanted.explanation:
         saying = [candidate for candidate in found if not only_echoes(candidate.quote.text, weights)]
         found = [_scored_for_code(candidate, chunks, bool(read)) for candidate in saying or found]
     best, *others = sorted(found, key=lambda c: (-c.quote.score, c.chunk, c.sentence))
@@ -334,7 +334,7 @@ def _max_distance(candidate: Candidate, best: Candidate, wanted: Wanted) -> floa
     """How far below the best a sentence may score that is shown with it."""
     if candidate.chunk == best.chunk:
         return MAX_DISTANCE if wanted.code else MAX_DISTANCE_IN_PASSAGE
-    if wanted.code or wanted.explanation:
+    if wanted.explanation:
         return -math.inf
     is_same_page = candidate.quote.chunk.document_id == best.quote.chunk.document_id
     return MAX_DISTANCE if is_same_page else MAX_DISTANCE_ELSEWHERE
