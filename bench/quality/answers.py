@@ -44,9 +44,10 @@ def main() -> None:
         answer = book.ask(q["input"])
         abstained += answer.abstained
         chosen: set[str] = set()
-        for citation in answer.citations:
-            chosen |= as_sentences([citation.quote], sentences[citation.document_id])
-        counts.append(len(answer.citations))
+        documents = {citation.number: citation.document_id for citation in answer.citations}
+        for sentence in answer.sentences:
+            chosen |= as_sentences([sentence.text], sentences[documents[sentence.citations[0]]])
+        counts.append(len(answer.sentences))
         ours.append(f1(chosen, gold))
     n = len(answerable)
     refused = sum(book.ask(q["input"]).abstained for q in unanswerable)

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import logging
 import math
+import re
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import accumulate
 from statistics import fmean
 
@@ -55,6 +56,22 @@ KEYWORD_MODEL = (-6.6224, 4.2509, -1.0799, 0.0603, 2.3011, -0.2779, 0.6899, -0.3
 """The relevance model without them (bias first), as bench/fit/keywords.py prints it."""
 
 
+RELEASE_NOTES, MAX_RELEASE_NOTES = 2.0, 20
+"""Subtracted from the fused score of release notes unless the question asks about them, among so many best hits."""
+
+_VERSION = re.compile(r"(?:[A-Za-z]+ ){0,2}v?\d+(?:\.\d+)+(?:\W.*)?$")
+_RELEASE_NOTES_PAGE = re.compile(
+    r"(?:^|[/_-])(?:changes|change-?logs?|history|release[s_-]?(?:notes?)?|whats?[-_]?new|news)(?:[/_.-]|$)",
+    re.IGNORECASE,
+)
+_ASKS_ABOUT_RELEASES = re.compile(
+    r"\b(?:change-?log|chang(?:es?|ed) (?:in|between|since|from)|what(?:'s| is| was| has)? (?:new|changed)"
+    r"|new (?:in|features?)|releases?|released|deprecated|removed|introduced|breaking|upgrad\w+|migrat\w+|history"
+    r"|when was|v?\d+\.\d+)\b",
+    re.IGNORECASE,
+)
+
+
 @dataclass(frozen=True, slots=True)
 class QuestionWords:
     """The question's words with their weight in this book: rare words weigh more."""
@@ -94,11 +111,13 @@ def retrieve(
             ranked = rank(index, embedded.query, words, hits, embedded.calibration, limit)
         else:
             ranked = rank_by_keywords(hits)
+        if not asks_about_releases(text):
+            ranked = _release_notes_lower(index, ranked)
         best = _distinct(index, ranked, max(top_k, RELEVANCE_PASSAGES))
         levels = falling([_level(features(chunk, r.dense, r.sentence, words), embedded) for chunk, r in best])
         found = [
-            RetrievedChunk(_passage(chunk, probability(level)), chunk, level)
-            for (chunk, _), level in zip(best, levels, strict=True)
+            RetrievedChunk(_passage(chunk, probability(level)), chunk, level, best[0][1].score - r.score)
+            for (chunk, r), level in zip(best, levels, strict=True)
         ]
         return RetrievalResult(tuple(found[:top_k]), query, generation)
 
@@ -196,6 +215,28 @@ def rank_by_keywords(hits: Sequence[Hit]) -> list[RankedHit]:
     """The hits of the keyword search; ties go to the earlier chunk."""
     ranked = [RankedHit(hit.id, hit.sparse, 0.0, 0.0) for hit in hits if hit.sparse is not None]
     return sorted(ranked, key=lambda r: (-r.score, r.id))
+
+
+def asks_about_releases(question: str) -> bool:
+    """Whether a question asks what changed, or about a certain version."""
+    return bool(_ASKS_ABOUT_RELEASES.search(question))
+
+
+def _release_notes_lower(index: VectorIndex, ranked: Sequence[RankedHit]) -> list[RankedHit]:
+    """The best hits in a new order: release notes mention everything, and explain little."""
+    best = ranked[:MAX_RELEASE_NOTES]
+    chunks = index.chunks([r.id for r in best])
+    lowered = [
+        replace(r, score=r.score - RELEASE_NOTES * _is_release_note(chunk))
+        for r, chunk in zip(best, chunks, strict=True)
+    ]
+    return [*sorted(lowered, key=lambda r: (-r.score, r.id)), *ranked[MAX_RELEASE_NOTES:]]
+
+
+def _is_release_note(chunk: Chunk) -> bool:
+    """Whether a page is named as a list of changes, or a heading is a version ("1.2.0 - 2022-05-22")."""
+    is_version = any(_VERSION.match(heading) for heading in chunk.heading_path)
+    return is_version or bool(_RELEASE_NOTES_PAGE.search(chunk.document_id))
 
 
 def _best_coverage(index: VectorIndex, words: QuestionWords, hits: Sequence[Hit]) -> float:

@@ -176,3 +176,50 @@ def test_label_that_repeats_the_question_does_not_lead(tmp_path: Path) -> None:
     )
     answer = answer_from(tmp_path, page, "How to start the windlass slowly?")
     assert answer.sentences[0].text.startswith("The option --slow")
+
+
+def test_of_code_in_tabs_the_one_with_the_names_of_the_sentence_is_quoted(tmp_path: Path) -> None:
+    page = (
+        "# Windlass\n\nIn Harbour, the ChainTask of the windlass is started from the bridge.\n\n"
+        "Boatyard\n\n```\nBoatyard.start()\n```\n\nHarbour\n\n```\nHarbour.start(ChainTask)\n```\n"
+    )
+    answer = answer_from(tmp_path, page, "How do I start the windlass from the bridge in Harbour?")
+    assert "Harbour.start(ChainTask)" in answer.text
+    assert "Boatyard.start()" not in answer.text
+
+
+def test_code_that_was_cut_off_from_its_sentence_is_quoted(tmp_path: Path) -> None:
+    code = "\n".join(f"windlass --step {step} --chain free --speed slow" for step in range(30))
+    details = " ".join(f"The crew of boat number {n} waits near the bow until the chain is free." for n in range(25))
+    page = f"# Windlass\n\nStart the windlass slowly in steps with a script. {details}\n\n```\n{code}\n```\n"
+    answer = answer_from(tmp_path, page, "How do I start the windlass slowly in steps?")
+    assert answer.sentences[0].text == "Start the windlass slowly in steps with a script."
+    assert "windlass --step 0" in answer.text
+
+
+@pytest.mark.parametrize("question", ["Can I start the windlass slowly?", "start the windlass slowly"])
+def test_question_whether_or_of_keywords_gets_code_too(tmp_path: Path, question: str) -> None:
+    page = (
+        "# Windlass\n\nThe windlass of the boat can also start slowly. The chain of the boat is long.\n\n"
+        "```\nwindlass --slow\n```\n"
+    )
+    assert "windlass --slow" in answer_from(tmp_path, page, question).text
+
+
+def test_answer_with_code_brings_no_other_code(tmp_path: Path) -> None:
+    page = (
+        "# Windlass\n\nTo start the windlass of the boat, run:\n\n```\nwindlass --start\n```\n\n"
+        "To start the windlass of the boat backwards, run:\n\n```\nwindlass --back\n```\n"
+    )
+    answer = answer_from(tmp_path, page, "How do I start the windlass of the boat?")
+    assert "windlass --start" in answer.text
+    assert "windlass --back" not in answer.text
+
+
+def test_bare_lead_in_does_not_lead(tmp_path: Path) -> None:
+    page = (
+        "# Windlass\n\nYou can start the windlass with the button on the bridge.\n\n"
+        "Start it:\n\n```\nwindlass --start\n```\n"
+    )
+    answer = answer_from(tmp_path, page, "How do I start the windlass?")
+    assert answer.sentences[0].text.startswith("You can start the windlass")

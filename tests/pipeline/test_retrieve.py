@@ -100,3 +100,19 @@ def test_top_k_out_of_range_is_rejected(sample: Book, top_k: int) -> None:
 
 def test_top_k_passages_are_returned(sample: Book) -> None:
     assert len(sample.search("robot", 100)) == 100
+
+
+def test_release_notes_come_after_guides_unless_asked_for(tmp_path: Path) -> None:
+    (tmp_path / "book").mkdir()
+    (tmp_path / "book" / "changelog.md").write_text(
+        "# Changelog\n\n## 2.1.0 - 2024-05-02\n\nThe windlass of the boat now starts faster with a free chain.\n",
+        "utf-8",
+    )
+    (tmp_path / "book" / "guide.md").write_text(
+        "# Guide\n\nThe windlass of the boat starts from the bridge, and its chain must be free.\n", "utf-8"
+    )
+    with glossator.open(tmp_path / "data") as book:
+        book.ingest(tmp_path / "book")
+        assert book.search("windlass of the boat starts faster with a free chain")[0].document_id == "guide.md"
+        asked = book.search("What has changed in release 2.1.0 for the windlass with a free chain?")
+        assert asked[0].document_id == "changelog.md"

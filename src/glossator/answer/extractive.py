@@ -6,39 +6,58 @@ import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain
 
 import numpy as np
 from numpy.typing import NDArray
 
 from glossator.answer.lead_ins import QuoteLayout, brings_code, introduced_by, is_lead_in, nearest_code
+from glossator.answer.question_kinds import SENTENCES, Wanted
+from glossator.answer.sentence_forms import (
+    MAX_FRAGMENT,
+    continues,
+    depends_on_previous_sentence,
+    instructs,
+    is_cross_reference,
+    is_empty_lead_in,
+    is_misshapen,
+    is_near_duplicate,
+    only_echoes,
+    only_refers,
+)
 from glossator.answer.table_rows import is_about, is_quotable_row
 from glossator.core.text.words import WordFinder, content_words, is_statement
-from glossator.core.types import Block, Chunk, Span, Vector
+from glossator.core.types import Block, BlockKind, Chunk, Span, Vector
 
 MIN_SENTENCES, USUAL_SENTENCES, MAX_SENTENCES = 2, 4, 5
-"""Sentences of an answer; more than usual only if one of them depends on the sentence before it."""
+"""Sentences of an answer; more than usual only if one of them depends on the sentence before it.
+
+With code, one can be enough."""
 MAX_PASSAGES = 5
 """How many passages the sentences may come from."""
 
-MAX_DISTANCE = 1.5
-"""How far below the best a further sentence may score: it is then at least 22 % as likely to be the answer."""
+MAX_DISTANCE, MAX_DISTANCE_IN_PASSAGE, MAX_DISTANCE_ELSEWHERE = 1.5, 2.5, 0.7
+"""How far below the best a further sentence may score: of its page, of its passage, and of another page.
 
-CODE = 1.0
-"""If code is wanted, added to the score of a sentence that code follows."""
+Of its page, it is then at least 22 % as likely to be the answer. Sentences of one passage belong together; but if code
+is wanted, they are as far as those of the page."""
 
-MAX_CODE_DISTANCE = 4.0
-"""How far below the best a sentence of the same page may score whose code is quoted, if the best passage has none."""
+BEHIND, MAX_BEHIND = 1.0, 4.0
+"""Subtracted from the score of a sentence for each point that its passage ranks below the best one, up to so many."""
+
+CODE, INSTRUCTION, CONTINUATION = 1.0, 1.0, 1.5
+"""If the question asks how: added to the score of a sentence that code follows and of one that says what to do;
+subtracted for one that goes on from what is before it."""
 
 OTHER_ROW = -1.5
 """Added to the score of a table row unless its first cell names what the question asks about: a row answers few
 questions, but shares words with many."""
 
-FOLLOWING, MAX_FOLLOWING = 1.0, 2
-"""Added to the score of the sentence after the best one, and half of it to the next: the answer often comes after what
-matches. For how and why, where the best match often only repeats the question, these two count as much as the best."""
+MAX_CODE_DISTANCE = 4.0
+"""How far below the best a sentence of the same page may score whose code is quoted, if the best passage has none."""
 
-MAX_FRAGMENT = 60
-"""In characters, of a fragment ("Defaults to 500.") that is quoted with the sentence before it."""
+MAX_FOLLOWING = 2
+"""For how and why, where the best match often only repeats the question, so many sentences after it count as much."""
 
 SIGNALS = ("words", "heading_words", "similarity", "relevance", "rank", "subject", "shape", "reading")
 """What the score of a sentence consists of: the question's words in it, those only in the headings above it, its
@@ -53,14 +72,9 @@ MIN_SHARE = 0.02
 """Added to the reader model's share of a sentence, because some are not read."""
 _MAX_SUBJECT_WORDS, _SUBJECT_LENGTH = 3, 60
 
-_DEPENDS_ON_PREVIOUS = re.compile(
-    r"^(?:it|its|this|that|these|those|they|their|he|she|such|either|neither|both|in other words|otherwise|then)\b",
-    re.IGNORECASE,
-)
-"""A sentence that says nothing by itself; "However, …" and the like can be understood alone."""
-_CROSS_REFERENCE = re.compile(r"^(?:see|read|compare|cf|siehe|voir|véase)\b", re.IGNORECASE)
 _ARTICLE = re.compile(r"^(?:the|an?)\s+", re.IGNORECASE)
-_SENTENCE_END = re.compile(r"[.!…。！۔।][\"'”’»)\]」』）]*$")
+
+
 Shares = Mapping[tuple[str, int], float]
 """For a sentence, by the id of its chunk and its number there, how likely it is the one that answers."""
 NOT_READ: Shares = {}
@@ -78,6 +92,8 @@ class ScoredChunk:
     vectors: NDArray[np.float32]
     relevance: float
     blocks: tuple[Block, ...] = ()
+    behind: float = 0.0
+    """How far it ranks below the best chunk."""
     heads: Mapping[int, str] = field(default_factory=dict)
 
 
@@ -114,30 +130,32 @@ def choose_sentences(
     read: Shares = NOT_READ,
     *,
     fragments: bool = False,
-    with_code: bool = False,
-    explained: bool = False,
+    wanted: Wanted = SENTENCES,
 ) -> list[Quote]:
-    """Two to five sentences, first the one that answers best; or `fragments`, if there is no sentence.
+    """Up to five sentences, first the one that answers best; or `fragments`, if there is no sentence.
 
-    `read` has the predictions of the reader model. `with_code` adds the code block nearest to the best sentence, if
-    none introduces one; `explained` prefers the sentences after it.
+    `read` has the predictions of the reader model. If code is wanted and no sentence brings any, the code nearest to
+    the best sentence is added.
     """
     found = candidates(weights, query, chunks, read)
     if fragments and not found:
         found = candidates(weights, query, chunks, read, _has_content)
     if not found:
         return []
-    if with_code:
-        saying = [candidate for candidate in found if not _only_echoes(candidate.quote.text, weights)]
-        found = [_scored_for_code(candidate, chunks[candidate.chunk], bool(read)) for candidate in saying or found]
-    ranked = sorted(found, key=lambda c: (-c.quote.score, c.chunk, c.sentence))
-    ranked = [c for c in ranked if _may_join(c.quote, ranked[0].quote, weights)]
+    if wanted.code and wanted.explanation:
+        saying = [candidate for candidate in found if not only_echoes(candidate.quote.text, weights)]
+        found = [_scored_for_code(candidate, chunks, bool(read)) for candidate in saying or found]
+    best, *others = sorted(found, key=lambda c: (-c.quote.score, c.chunk, c.sentence))
+    others = [other for other in others if _may_join(other.quote, best.quote, weights)]
     by_place = {(c.chunk, c.sentence): c for c in found}
-    ordered = _answer_first(_pick(ranked, explained=explained), by_place)
-    best, items = ranked[0].quote, {item.chunk.chunk_id: item for item in chunks}
-    quotes = _with_introduced(ordered, best, items)
-    if with_code and not any(quote.layout is QuoteLayout.CODE for quote in quotes):
-        quotes += _nearest_code(best, items[best.chunk.chunk_id], quotes) or _other_code(ranked, items, quotes)
+    ordered = _answer_first(_pick(best, others, chunks, wanted), by_place)
+    items = {item.chunk.chunk_id: item for item in chunks}
+    quotes = _with_introduced(ordered, best.quote, items)
+    needs_code = wanted.code and (wanted.explanation or best.quote.layout is not QuoteLayout.ROW)
+    if needs_code and not any(quote.layout is QuoteLayout.CODE for quote in quotes):
+        in_section = chain([chunks[best.chunk]], _rest_of_section(best.quote.chunk, chunks))
+        code = next(filter(None, (_nearest_code(best.quote, item, quotes) for item in in_section)), [])
+        quotes += code or _other_code([best, *others], items, quotes)
     return quotes
 
 
@@ -158,28 +176,37 @@ def _other_code(ranked: Sequence[Candidate], items: dict[str, ScoredChunk], quot
     return []
 
 
-def _only_echoes(text: str, weights: dict[str, float]) -> bool:
-    """Whether a label has no words but those of the question: "run environments in parallel" does not say how."""
-    return not (_SENTENCE_END.search(text) or is_lead_in(text)) and weights.keys() >= set(content_words(text))
-
-
-def _scored_for_code(candidate: Candidate, item: ScoredChunk, was_read: bool) -> Candidate:
+def _scored_for_code(candidate: Candidate, chunks: Sequence[ScoredChunk], was_read: bool) -> Candidate:
     """A candidate with the score that it has if the question asks how."""
     quote = candidate.quote
-    bonus = CODE if brings_code(quote.span, item.chunk, item.blocks) else 0.0
+    bonus = -CONTINUATION
+    if not (is_empty_lead_in(quote.text) or continues(quote.text)):
+        bonus = CODE * _brings_code(candidate, chunks) + INSTRUCTION * instructs(quote.text)
     # A sentence that begins with the words of "What is SLAM?" defines it; with those of "How to tack?", it echoes them.
     echo = candidate.signals[_SUBJECT] * (WEIGHTS if was_read else WEIGHTS_UNREAD)[_SUBJECT]
     return replace(candidate, quote=replace(quote, score=quote.score + bonus - echo))
 
 
+def _brings_code(candidate: Candidate, chunks: Sequence[ScoredChunk]) -> bool:
+    item = chunks[candidate.chunk]
+    return brings_code(candidate.quote.span, item.chunk, item.blocks)
+
+
+def _rest_of_section(chunk: Chunk, chunks: Sequence[ScoredChunk]) -> list[ScoredChunk]:
+    """The other chunks of its section: a long example is cut off from the sentence that introduces it."""
+    section = (chunk.document_id, chunk.heading_path)
+    others = [c for c in chunks if (c.chunk.document_id, c.chunk.heading_path) == section and c.chunk != chunk]
+    return sorted(others, key=lambda other: abs(other.chunk.position - chunk.position))
+
+
 def _nearest_code(best: Quote, item: ScoredChunk, quotes: Sequence[Quote]) -> list[Quote]:
-    """The code block of a passage nearest to a sentence, with its lead-in."""
-    found = nearest_code(best.span, item.chunk, item.blocks)
+    """The code block of a passage nearest to a sentence, or to the start of another passage, with its lead-in."""
+    found = nearest_code(best.span if item.chunk == best.chunk else Span(0, 0), item.chunk, item.blocks)
     quoted = {(quote.chunk.chunk_id, quote.span.start) for quote in quotes}
     return [
-        Quote(best.chunk, part.span, best.score, part.layout, part.marker)
+        Quote(item.chunk, part.span, best.score, part.layout, part.marker)
         for part in found
-        if (best.chunk.chunk_id, part.span.start) not in quoted
+        if (item.chunk.chunk_id, part.span.start) not in quoted
     ]
 
 
@@ -203,7 +230,7 @@ def _fragments_after(quote: Quote) -> Iterator[Span]:
     for span in quote.chunk.sentences:
         if span.start >= end:
             text = quote.chunk.text[span.start : span.end]
-            is_fragment = len(text) <= MAX_FRAGMENT and not is_statement(text) and not _CROSS_REFERENCE.match(text)
+            is_fragment = len(text) <= MAX_FRAGMENT and not is_statement(text) and not is_cross_reference(text)
             if "\n" in quote.chunk.text[end : span.start] or not is_fragment:
                 return
             yield span
@@ -259,10 +286,11 @@ def candidates(
                 item.relevance,
                 float(c),
                 float(_is_subject(text, finder, weights)),
-                float(head is None and _is_misshapen(text)),
+                float(head is None and is_misshapen(text)),
                 math.log(share + MIN_SHARE),
             )
-            quote = Quote(item.chunk, span, score(signals, bool(read)))
+            total = score(signals, bool(read)) - BEHIND * min(item.behind, MAX_BEHIND)
+            quote = Quote(item.chunk, span, total)
             found.append(Candidate(c, s, signals, quote if head is None else _as_row(quote, head, weights)))
     return found
 
@@ -286,12 +314,6 @@ def _word_signals(
     return sum(weights[w] for w in in_text) / total, sum(weights[w] for w in in_headings - in_text) / total
 
 
-def _is_misshapen(text: str) -> bool:
-    """Whether a sentence is very short or very long, or has no end."""
-    words = len(text.split())
-    return words < 6 or words > 60 or not _SENTENCE_END.search(text)
-
-
 def _is_subject(text: str, finder: WordFinder, weights: dict[str, float]) -> bool:
     """Whether a sentence begins with the words of a short question."""
     if not 0 < len(weights) <= _MAX_SUBJECT_WORDS:
@@ -305,42 +327,47 @@ def _has_content(text: str) -> bool:
     return bool(content_words(text))
 
 
-def _pick(ranked: Sequence[Candidate], *, explained: bool) -> list[Candidate]:
-    """The best few candidates, without near-duplicates; the sentences after the best are preferred."""
-    first, *others = ranked
+def _pick(
+    best: Candidate, others: Sequence[Candidate], chunks: Sequence[ScoredChunk], wanted: Wanted
+) -> list[Candidate]:
+    """The best candidate and a few others that belong to it, without near-duplicates."""
 
     def score_in_context(candidate: Candidate) -> float:
-        distance = candidate.sentence - first.sentence if candidate.chunk == first.chunk else 0
-        if not 0 < distance <= MAX_FOLLOWING or QuoteLayout.ROW in (first.quote.layout, candidate.quote.layout):
-            return candidate.quote.score
-        return first.quote.score if explained else candidate.quote.score + FOLLOWING / distance
+        distance = candidate.sentence - best.sentence if candidate.chunk == best.chunk else 0
+        follows = wanted.explanation and 0 < distance <= MAX_FOLLOWING and not _is_row(best, candidate)
+        return best.quote.score if follows else candidate.quote.score
 
-    picked = [first]
-    minimum = 1 if first.quote.layout is QuoteLayout.ROW else MIN_SENTENCES
+    has_code = wanted.code and any(block.kind is BlockKind.CODE for block in chunks[best.chunk].blocks)
+    if wanted.code and _brings_code(best, chunks):
+        others = [candidate for candidate in others if not _brings_code(candidate, chunks)]
+    picked = [best]
     for candidate in sorted(others, key=score_in_context, reverse=True):
-        close = score_in_context(candidate) >= first.quote.score - MAX_DISTANCE
-        if len(picked) == USUAL_SENTENCES or (len(picked) >= minimum and not close):
+        if len(picked) == USUAL_SENTENCES:
             break
-        text, may_follow = candidate.quote.text, close or candidate.quote.layout is not QuoteLayout.ROW
-        if (
-            may_follow
-            and not _only_refers(text)
-            and not any(_is_near_duplicate(text, other.quote.text) for other in picked)
-        ):
+        is_near = score_in_context(candidate) >= best.quote.score - _max_distance(candidate, best, wanted)
+        is_needed = len(picked) < MIN_SENTENCES and not (has_code or _is_row(best, candidate))
+        text = candidate.quote.text
+        if (is_near or is_needed) and not _is_redundant(text, picked):
             picked.append(candidate)
     return picked
 
 
-def _only_refers(text: str) -> bool:
-    """Whether a sentence says nothing but where to read on: "See inverse kinematics."."""
-    return len(text) <= MAX_FRAGMENT and bool(_CROSS_REFERENCE.match(text))
+def _is_row(*candidates: Candidate) -> bool:
+    return any(candidate.quote.layout is QuoteLayout.ROW for candidate in candidates)
 
 
-def _is_near_duplicate(one: str, other: str) -> bool:
-    """Whether the shorter of two sentences has most of its words in common with the longer, and the same numbers."""
-    words, others = set(content_words(one)), set(content_words(other))
-    differ = any(word.isdigit() for word in words ^ others)
-    return not differ and len(words & others) > 0.7 * min(len(words), len(others))
+def _max_distance(candidate: Candidate, best: Candidate, wanted: Wanted) -> float:
+    """How far below the best a sentence may score that is shown with it."""
+    if candidate.chunk == best.chunk:
+        return MAX_DISTANCE if wanted.code else MAX_DISTANCE_IN_PASSAGE
+    if wanted.explanation:
+        return -math.inf
+    is_same_page = candidate.quote.chunk.document_id == best.quote.chunk.document_id
+    return MAX_DISTANCE if is_same_page else MAX_DISTANCE_ELSEWHERE
+
+
+def _is_redundant(text: str, picked: Sequence[Candidate]) -> bool:
+    return only_refers(text) or any(is_near_duplicate(text, other.quote.text) for other in picked)
 
 
 def _answer_first(picked: list[Candidate], candidates: dict[tuple[int, int], Candidate]) -> list[Quote]:
@@ -353,7 +380,7 @@ def _answer_first(picked: list[Candidate], candidates: dict[tuple[int, int], Can
     for c in (first, *sorted(others, key=lambda c: (c.chunk != first.chunk, c.chunk, c.sentence))):
         before = (c.chunk, c.sentence - 1)
         has_room = len(chosen) + 1 < MAX_SENTENCES
-        if _DEPENDS_ON_PREVIOUS.match(c.quote.text) and before in candidates and has_room:
+        if depends_on_previous_sentence(c.quote.text) and before in candidates and has_room:
             chosen.setdefault(before, candidates[before])
         chosen.setdefault((c.chunk, c.sentence), c)
     return [c.quote for c in chosen.values()]

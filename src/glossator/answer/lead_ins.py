@@ -23,6 +23,9 @@ MAX_SHORT_LEAD_IN = 30
 MAX_LABEL_WORDS = 4
 """Of a paragraph that only names the code after it, such as the title of a tab or the name of a file."""
 
+_NAME = re.compile(r"\w*[A-Z_]\w*|--?[a-z][\w-]+|\w+(?=\()")
+"""A word that may be a name in code: with a capital letter or underscore, an option, or a call."""
+
 _SENTENCE_END = re.compile(r"[.!?:…。！？：][\"'”’)\]]*$")
 
 
@@ -84,18 +87,20 @@ def introduced_by(
 
 
 def nearest_code(sentence: Span, chunk: Chunk, blocks: Sequence[Block]) -> list[Introduced]:
-    """The code block after a sentence, or else the last before it, with its lead-in; empty if it is too long.
+    """The code block of a chunk that has most of a sentence's names and rare words, with its lead-in.
 
-    Code before a label or heading that precedes the sentence is about something else.
+    Of several, it is the first after the sentence, or else the last before it. Code before a label or heading that
+    precedes the sentence is about something else.
     """
-    code = [block for block in blocks if block.kind is BlockKind.CODE]
+    code = [b for b in blocks if b.kind is BlockKind.CODE and b.end - b.start <= MAX_LENGTH]
     after = [block for block in code if block.start >= sentence.end]
     before = [block for block in code if block.end <= sentence.start]
-    if not after and before and _is_separated(before[-1], sentence, chunk, blocks):
+    if before and _is_separated(before[-1], sentence, chunk, blocks):
+        before = []
+    if not (after or before):
         return []
-    block = after[0] if after else before[-1] if before else None
-    if block is None or block.end - block.start > MAX_LENGTH:
-        return []
+    names = _names(chunk, sentence)
+    block = max([*after, *reversed(before)], key=lambda b: _shared(names, chunk.text[b.start : b.end]))
     lead_in = _lead_in_of(block, chunk, blocks)
     return [*([Introduced(lead_in, QuoteLayout.PROSE)] if lead_in else []), _code(chunk.text, block)]
 
@@ -132,15 +137,29 @@ def _sentence_after(sentence: Span, chunk: Chunk) -> Span | None:
 
 
 def _code_after(sentence: Span, chunk: Chunk, blocks: Sequence[Block]) -> Block | None:
-    """The code block that follows a sentence, with at most a label between."""
-    end = sentence.end
-    for block in [block for block in blocks if block.start >= sentence.end][:2]:
-        if chunk.text[end : block.start].strip():
-            return None
-        if not _is_label(block, chunk.text):
-            return block if block.kind is BlockKind.CODE else None
+    """The code block that follows a sentence; of several with labels, such as tabs, the one with most of its names."""
+    found: list[tuple[int, Block]] = []
+    start = end = sentence.end
+    for block in (block for block in blocks if block.start >= sentence.end):
+        if chunk.text[end : block.start].strip() or not (block.kind is BlockKind.CODE or _is_label(block, chunk.text)):
+            break
+        if block.kind is BlockKind.CODE:
+            found.append((start, block))
+            if start == sentence.end and not chunk.text[start : block.start].strip():
+                break
+            start = block.end
         end = block.end
-    return None
+    names = _names(chunk, sentence)
+    return max(found, key=lambda each: _shared(names, chunk.text[each[0] : each[1].end]), default=(0, None))[1]
+
+
+def _names(chunk: Chunk, sentence: Span) -> set[str]:
+    return set(_NAME.findall(chunk.text[sentence.start : sentence.end]))
+
+
+def _shared(names: set[str], code: str) -> int:
+    """How many names occur in code."""
+    return len(names & set(_NAME.findall(code)))
 
 
 def _listed(text: str, after: Sequence[Block]) -> Iterator[Introduced]:

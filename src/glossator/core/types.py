@@ -195,6 +195,8 @@ class RetrievedChunk:
     passage: Passage
     chunk: Chunk
     level: float
+    behind: float = 0.0
+    """How far its score in the ranking is below that of the best passage."""
 
 
 @dataclass(frozen=True, slots=True)

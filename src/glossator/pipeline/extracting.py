@@ -12,7 +12,7 @@ from glossator.answer.cite import CheckedQuote, cite, cite_selection
 from glossator.answer.extractive import Quote, ScoredChunk, choose_sentences, choose_summary
 from glossator.answer.followups import asks_about_now
 from glossator.answer.lead_ins import QuoteLayout
-from glossator.answer.question_kinds import asks_how, asks_why, is_generic, points_at
+from glossator.answer.question_kinds import is_generic, points_at, wanted_for
 from glossator.core.answers import Answer, Evidence
 from glossator.core.ports import Generation, no_progress
 from glossator.core.question import Question
@@ -54,13 +54,12 @@ def extract(
     """
     vectors = book.index.sentence_vectors([item.chunk for item in found.chunks])
     material = [
-        ScoredChunk(f.chunk, v, f.passage.score, _blocks(f.chunk, book), table_heads(f.chunk, book))
+        ScoredChunk(f.chunk, v, f.passage.score, _blocks(f.chunk, book), f.behind, table_heads(f.chunk, book))
         for f, v in zip(found.chunks, vectors, strict=True)
     ]
     query = found.query.sentence if found.query else None
     weights = weigh_words(question, book.documents).weights
-    how, why = asks_how(question), asks_why(question)
-    quotes = choose_sentences(weights, query, material, reading.sentences, with_code=how, explained=how or why)
+    quotes = choose_sentences(weights, query, material, reading.sentences, wanted=wanted_for(question))
     if not quotes:
         return None
     scores = {passage.chunk_id: passage.score for passage in found.passages}
