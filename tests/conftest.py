@@ -38,7 +38,9 @@ def pytest_configure() -> None:
 
 
 def pytest_collection_finish() -> None:
+    """By default, looking at what tests import later again and again takes an eighth of their time."""
     gc.freeze()
+    gc.set_threshold(20_000, 20, 50)
     gc.enable()
 
 
@@ -60,6 +62,17 @@ def _parse_in_process() -> Iterator[None]:
     """Hundreds of tests read a source; child processes have tests of their own, and commands and servers use them."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("glossator.ingest.read.FileParser", InProcessParser)
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _keep_holes() -> Iterator[None]:
+    """An index in memory is opened as on a disk: filling its holes, 130 MB, takes longer than most tests.
+
+    `quick_folder` uses memory only if there is enough. Child processes do fill them (tests/faults/test_disks.py).
+    """
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("glossator.store.index.qdrant_index.fill_holes", lambda folder: None)
         yield
 
 
