@@ -24,11 +24,12 @@ settings.register_profile("any machine", deadline=None)  # how long an example t
 settings.load_profile("any machine")
 
 SLOWEST_FILES = """
-    agent_real widget_injection reader_pages widget_errors widget_streams widget_sources widget_asking widget
-    widget_history widget_isolation stream_lifetime stream_resume stream_errors stream_events stream_access
-    server_disconnects server_shutdown server_process tracing health metrics
+    server_process marks dependencies agent_real server_disconnects cost generation_stores limits records_faults
+    connections hostile_sizes server verdicts index_faults disks schema kill generations
+    widget_injection deep_links reader_pages widget_streams widget_errors widget_sources widget_answers widget_asking
+    widget widget_isolation
 """.split()
-"""Files that take minutes: they run first, so that none of them is left running alone at the end."""
+"""The longest files, in the process and in the browser: they run first, so that none is left running at the end."""
 SLOW_FILE = re.compile(r"^pytestmark = .*\bpytest\.mark\.slow\b", re.MULTILINE)
 
 
