@@ -102,6 +102,7 @@ class QdrantEdgeIndex:
             self._shard = _translate_errors(lambda: qdrant.EdgeShard.load(view, _config(dimension)), opening=True)
             segments = [path.name for path in Path(view, "segments").iterdir()]
         self._close = weakref.finalize(self, _close_view, self._shard, Path(view), segments)
+        self._close.atexit = False  # a thread that is still searching must not hold up the end of the process
 
     def search(self, query: QueryEmbedding | None, question: str, limit: int, filters: Filters) -> list[Hit]:
         """The best by vector and the best by BM25, with their raw scores, ordered by id."""
