@@ -24,11 +24,12 @@ settings.register_profile("any machine", deadline=None)  # how long an example t
 settings.load_profile("any machine")
 
 SLOWEST_FILES = """
-    agent_real widget_injection reader_pages widget_errors widget_streams widget_sources widget_asking widget
-    widget_history widget_isolation stream_lifetime stream_resume stream_errors stream_events stream_access
-    server_disconnects server_shutdown server_process tracing health metrics
+    server_process marks dependencies agent_real server_disconnects cost generation_stores limits records_faults
+    connections hostile_sizes server verdicts index_faults disks schema kill generations
+    widget_injection deep_links reader_pages widget_streams widget_errors widget_sources widget_answers widget_asking
+    widget widget_isolation
 """.split()
-"""Files that take minutes: they run first, so that none of them is left running alone at the end."""
+"""The longest files, in the process and in the browser: they run first, so that none is left running at the end."""
 SLOW_FILE = re.compile(r"^pytestmark = .*\bpytest\.mark\.slow\b", re.MULTILINE)
 
 
@@ -38,7 +39,9 @@ def pytest_configure() -> None:
 
 
 def pytest_collection_finish() -> None:
+    """By default, looking at what tests import later again and again takes an eighth of their time."""
     gc.freeze()
+    gc.set_threshold(20_000, 20, 50)
     gc.enable()
 
 
@@ -60,6 +63,17 @@ def _parse_in_process() -> Iterator[None]:
     """Hundreds of tests read a source; child processes have tests of their own, and commands and servers use them."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("glossator.ingest.read.FileParser", InProcessParser)
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _keep_holes() -> Iterator[None]:
+    """An index in memory is opened as on a disk: filling its holes, 130 MB, takes longer than most tests.
+
+    `quick_folder` uses memory only if there is enough. Child processes do fill them (tests/faults/test_disks.py).
+    """
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("glossator.store.index.qdrant_index.fill_holes", lambda folder: None)
         yield
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import shutil
 import sys
@@ -37,10 +38,13 @@ _WORKER_TIMEOUT_SECONDS = 30
 """A worker that does not respond for so long is replaced; on a busy machine, five seconds are too few to start."""
 _LOADING_SECONDS = 30.0
 """How long the end of the process waits for models that are still being loaded; a remote one may hang for longer."""
+_GARBAGE_THRESHOLDS = 20_000, 20, 50
+"""With the default ones a quarter of the time to import a language model's library goes into looking for garbage."""
 
 
 def run_server(settings: Settings, workers: int, *, quiet: bool) -> None:
     """Serve until stopped; several workers share one index."""
+    gc.set_threshold(*_GARBAGE_THRESHOLDS)
     import uvicorn
 
     check_address(settings.host, settings.port)
@@ -141,6 +145,7 @@ def _single_process_app(settings: Settings, engine: Engine) -> FastAPI:
 
 def create_worker_app(workers: int) -> FastAPI:
     """The application of one of several workers, with the settings of the environment."""
+    gc.set_threshold(*_GARBAGE_THRESHOLDS)
     from glossator.serve.app import create_app
 
     settings = load_settings()

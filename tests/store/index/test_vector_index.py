@@ -8,6 +8,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import suppress
@@ -82,7 +83,7 @@ def test_every_filter_field_has_a_payload_index(folder: Path) -> None:
 @pytest.mark.slow
 def test_processes_can_read_one_index_at_the_same_time(folder: Path) -> None:
     held = QdrantEdgeIndex(folder, DIMENSION)
-    with ProcessPoolExecutor(3, multiprocessing.get_context("spawn")) as pool:
+    with ProcessPoolExecutor(2, multiprocessing.get_context("spawn")) as pool:
         results = list(pool.map(search_hands, [folder] * 6))
     assert results == [[0, 1]] * 6
     assert found(held, Filters(section="Hands")) == [0, 1]
@@ -102,6 +103,33 @@ def test_unreferenced_index_closes_its_files(folder: Path) -> None:
         assert open_descriptors() > before
         del index
     assert open_descriptors() == before
+
+
+def test_closed_index_leaves_nothing_in_the_temporary_folder(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    temporary = tmp_path / "tmp"
+    temporary.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(temporary))
+    index = QdrantEdgeIndex(folder, DIMENSION)
+    assert not any(temporary.iterdir())
+    index.close()
+    index.close()
+    del index
+    assert search_hands(folder) == [0, 1]
+    assert not any(temporary.iterdir())
+
+
+def test_index_can_be_closed_when_the_temporary_folder_is_gone(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    temporary = tmp_path / "tmp"
+    temporary.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(temporary))
+    index = QdrantEdgeIndex(folder, DIMENSION)
+    temporary.rmdir()
+    index.close()
+    assert not temporary.exists()
 
 
 def test_killed_reader_leaves_nothing_in_the_temporary_folder(folder: Path, tmp_path: Path) -> None:

@@ -57,11 +57,15 @@ CORS_HEADERS = {"Access-Control-Allow-Origin": "*", "Access-Control-Allow-Header
 
 
 @contextmanager
-def bound_socket() -> Iterator[socket.socket]:
-    """A socket bound before the server starts: the book is ingested with its address."""
+def bound_socket(port: int = 0) -> Iterator[socket.socket]:
+    """A socket bound before the server starts: the book is ingested with its address.
+
+    Several may be bound to one port; until one of them listens, it refuses connections.
+    """
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as opened:
         opened.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        opened.bind(("127.0.0.1", 0))
+        opened.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+        opened.bind(("127.0.0.1", port))
         yield opened
 
 
@@ -130,14 +134,22 @@ def site() -> Iterator[Site]:
         yield running
 
 
-@pytest.fixture(scope="module")
-def sample_book(sample_data: Path) -> Iterator[tuple[Path, socket.socket]]:
-    """The sample book's data directory, and the socket that its addresses name."""
-    with quick_folder() as folder, bound_socket() as on:
+@pytest.fixture(scope="session")
+def addressed_book(sample_data: Path) -> Iterator[tuple[Path, int]]:
+    """A data directory with the sample book, to be treated as read-only, and the port that its addresses name."""
+    with quick_folder() as folder, bound_socket() as reserved:
         data = copy_data(sample_data, folder / "data")
         with glossator.open(data) as book:
-            book.ingest(BOOK, base_url=f"{url_of(on)}/book", only=True)
-        yield data, on
+            book.ingest(BOOK, base_url=f"{url_of(reserved)}/book", only=True)
+        yield data, reserved.getsockname()[1]
+
+
+@pytest.fixture(scope="module")
+def sample_book(addressed_book: tuple[Path, int]) -> Iterator[tuple[Path, socket.socket]]:
+    """The sample book's data directory, and a socket at the port that its addresses name."""
+    data, port = addressed_book
+    with quick_folder() as folder, bound_socket(port) as on:
+        yield copy_data(data, folder / "data"), on
 
 
 @pytest.fixture(scope="module")

