@@ -151,8 +151,7 @@ def choose_sentences(
     ordered = _answer_first(_pick(best, others, chunks, wanted), by_place)
     items = {item.chunk.chunk_id: item for item in chunks}
     quotes = _with_introduced(ordered, best.quote, items)
-    needs_code = wanted.code and (wanted.explanation or best.quote.layout is not QuoteLayout.ROW)
-    if needs_code and not any(quote.layout is QuoteLayout.CODE for quote in quotes):
+    if wanted.code and not any(quote.layout in (QuoteLayout.CODE, QuoteLayout.ROW) for quote in quotes):
         in_section = chain([chunks[best.chunk]], _rest_of_section(best.quote.chunk, chunks))
         code = next(filter(None, (_nearest_code(best.quote, item, quotes) for item in in_section)), [])
         quotes += code or _other_code([best, *others], items, quotes)
