@@ -54,18 +54,20 @@ MAX_PART_TOKENS, MAX_QUESTION_TOKENS = 160, 90
 RANK_PENALTY = 0.02
 """Subtracted from the similarity of a part for each passage that ranks higher."""
 
-RELEVANCE = (0.5, 0.1, 0.65)
+RELEVANCE = (0.78, 0.065, 0.65)
 """The logit of the relevance of a passage: a bias, and weights of its levels in the search and by the reader model.
 
-Chosen on six books (bench/fit/fit_answers.py), with a bias that refuses about 9 % of
-the answerable questions: with a lower one, more of them are refused, and fewer near the topic are answered wrongly.
+Chosen on nine books (bench/fit/fit_answers.py): with a lower bias, more answerable questions are
+refused, and fewer near the topic are answered wrongly.
 """
 
-SEARCH_LEVELS, READER_LEVELS = (-30.0, 4.0), (-6.0, 6.0)
-"""Limits of both levels."""
+SEARCH_LEVELS, READER_LEVELS = (-30.0, -5.0), (-6.0, 6.0)
+"""Limits of both levels. A low one in the search means that the book is about something else; a higher one says little
+about whether a passage answers, as questions near the topic share more words with it than reworded answerable ones."""
 
+SELECTION_SEARCH_LEVELS = (-30.0, 4.0)
 SELECTION_RELEVANCE = (-0.29, 0.53, 0.45)
-"""The same as `RELEVANCE` for a selection (bench/fit/fit_selections.py)."""
+"""The same for a selection (bench/fit/fit_selections.py)."""
 
 Place = tuple[str, int]
 """A sentence: the id of its chunk, and its number there."""
@@ -80,7 +82,9 @@ class QuestionReading:
 
 
 @dataclass(frozen=True, slots=True)
-class _NearPart:
+class NearPart:
+    """A part of a chunk, the number of its first sentence there, and how near it is to a question."""
+
     chunk: Chunk
     first: int
     source: SourceText
@@ -166,12 +170,7 @@ def read_question(
     texts = [chunk.text for chunk in chunks]
     if not is_in_model_language(texts) or reader.count_tokens([question])[0] > MAX_QUESTION_TOKENS:
         return NOTHING_READ
-    near = [
-        part
-        for rank, (chunk, near) in enumerate(zip(chunks[:MAX_PASSAGES], nearness, strict=False))
-        for part in _parts(reader, chunk, near, rank)
-    ]
-    near.sort(key=lambda part: (not part.is_best, -part.nearness))
+    near = nearest_parts(reader, chunks, nearness)
     with stage("reading"):
         read = _judge(reader, question, near[: effort.first_parts], keep=keep)
         best = max((reading.answered for _, reading in read), default=0.0)
@@ -180,7 +179,17 @@ def read_question(
     return _combined(read)
 
 
-def _judge(reader: Reader, question: str, parts: Sequence[_NearPart], *, keep: bool) -> list[tuple[_NearPart, Reading]]:
+def nearest_parts(reader: Reader, chunks: Sequence[Chunk], nearness: Sequence[NDArray[np.float32]]) -> list[NearPart]:
+    """The parts of the best chunks, in the order in which they are read: first the nearest of each chunk."""
+    near = [
+        part
+        for rank, (chunk, near) in enumerate(zip(chunks[:MAX_PASSAGES], nearness, strict=False))
+        for part in _parts(reader, chunk, near, rank)
+    ]
+    return sorted(near, key=lambda part: (not part.is_best, -part.nearness))
+
+
+def _judge(reader: Reader, question: str, parts: Sequence[NearPart], *, keep: bool) -> list[tuple[NearPart, Reading]]:
     readings = reader.judge(question, reader.read([part.source for part in parts], keep=keep))
     return list(zip(parts, readings, strict=False))
 
@@ -189,7 +198,7 @@ def rescore(found: RetrievalResult, reading: QuestionReading) -> RetrievalResult
     """Search results in the same order, scored with the reader model as well; scores still fall with rank."""
     if not reading.passages:
         return found
-    levels = falling([level_with_reader(item, reading) for item in found.chunks])
+    levels = _levels_with_reader(found.chunks, reading)
     chunks = [
         replace(item, level=level, passage=replace(item.passage, score=round(probability(level), 4)))
         for item, level in zip(found.chunks, levels, strict=True)
@@ -197,13 +206,28 @@ def rescore(found: RetrievalResult, reading: QuestionReading) -> RetrievalResult
     return replace(found, chunks=tuple(chunks))
 
 
-def level_with_reader(item: RetrievedChunk, reading: QuestionReading) -> float:
-    """The logit of a passage's relevance, by its level in the search and, if it was read, in the reader model."""
-    answered = reading.passages.get(item.chunk.chunk_id)
-    if answered is None:
-        return item.level
-    bias, search, read = RELEVANCE
-    return bias + search * limited(item.level, SEARCH_LEVELS) + read * limited(answered, READER_LEVELS)
+def _levels_with_reader(items: Sequence[RetrievedChunk], reading: QuestionReading) -> list[float]:
+    """The levels of passages, falling with rank; one that was not read has the level of one that was, or a lower one.
+
+    Its own is that of the search alone, which must not count in the mean with others.
+    """
+    answered = [reading.passages.get(item.chunk.chunk_id) for item in items]
+    joint = [joint_level(i.level, logit) for i, logit in zip(items, answered, strict=True) if logit is not None]
+    fallen = falling(joint)
+    levels, level, left = [], fallen[0], iter(fallen)
+    for rank, (item, logit) in enumerate(zip(items, answered, strict=True)):
+        if logit is not None:
+            level = next(left)
+        elif rank >= MAX_PASSAGES:
+            level = min(level, item.level)
+        levels.append(level)
+    return levels
+
+
+def joint_level(searched: float, answered: float, weights: tuple[float, float, float] = RELEVANCE) -> float:
+    """The logit of a passage's relevance by its level in the search and the logit of the reader model."""
+    bias, search, read = weights
+    return bias + search * limited(searched, SEARCH_LEVELS) + read * limited(answered, READER_LEVELS)
 
 
 def selection_relevance_with_reader(relevance: float, reading: QuestionReading) -> float:
@@ -211,7 +235,7 @@ def selection_relevance_with_reader(relevance: float, reading: QuestionReading) 
     if not reading.passages:
         return relevance
     bias, search, read = SELECTION_RELEVANCE
-    level = search * limited(level_of(relevance), SEARCH_LEVELS)
+    level = search * limited(level_of(relevance), SELECTION_SEARCH_LEVELS)
     return probability(bias + level + read * limited(max(reading.passages.values()), READER_LEVELS))
 
 
@@ -220,19 +244,19 @@ def limited(value: float, limits: tuple[float, float]) -> float:
     return max(limits[0], min(limits[1], value))
 
 
-def _parts(reader: Reader, chunk: Chunk, similarities: NDArray[np.float32], rank: int) -> list[_NearPart]:
+def _parts(reader: Reader, chunk: Chunk, similarities: NDArray[np.float32], rank: int) -> list[NearPart]:
     """The parts of a chunk, nearest first."""
     whole = SourceText(chunk.heading_path, chunk.text, chunk.sentences)
     lengths = reader.count_tokens(stretches(whole))
     parts = [
-        _NearPart(chunk, n, part, float(similarities[n : n + len(part.sentences)].max()) - RANK_PENALTY * rank)
+        NearPart(chunk, n, part, float(similarities[n : n + len(part.sentences)].max()) - RANK_PENALTY * rank)
         for n, part in split_source(whole, lengths, MAX_PART_TOKENS)
     ]
     parts.sort(key=lambda part: -part.nearness)
     return [replace(part, is_best=place == 0) for place, part in enumerate(parts)]
 
 
-def _combined(read: Sequence[tuple[_NearPart, Reading]]) -> QuestionReading:
+def _combined(read: Sequence[tuple[NearPart, Reading]]) -> QuestionReading:
     """The best part of a passage counts; the share of a sentence is that of its part times that in its part."""
     passages: dict[str, float] = {}
     sentences: dict[Place, float] = {}
