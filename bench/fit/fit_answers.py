@@ -33,7 +33,7 @@ from lib import written
 from lib.common import CACHE, SETS, indexed, plain, questions, unpack
 
 DOCUMENTATION = ("docusaurus", "rust")
-ANSWERABLE_REFUSED = 0.09
+ANSWERABLE_REFUSED = 0.12
 """Share of the answerable questions that may be refused, as the mean of both kinds of books."""
 RIDGE, STEPS, RATE, MIN_SPREAD = 1.0, 200, 0.08, 1e-6
 GRID = (0.0, 0.03, 0.065, 0.1, 0.13, 0.2, 0.3)

@@ -45,8 +45,8 @@ class Effort:
 FULL_EFFORT = Effort(2, 5, (-20.0, math.inf))
 """27 % of the answerable questions need the second stage; the decisions are as good as if all parts were read."""
 EFFORT_UNDER_LOAD = Effort(1, 3, (-20.0, 3.0), -3.0)
-"""Half of the usual work: 12.4 % of the answerable questions are refused instead of 10.7 %, and
-37.6 % of those near the topic instead of 53.1 % (development books, bench/fit/fit_answers.py)."""
+"""Half of the usual work: 10.8 % of the answerable questions are refused instead of 12.2 %, and
+36.1 % of those near the topic instead of 59.0 % (the books of bench/fit/fit_answers.py)."""
 
 MAX_PART_TOKENS, MAX_QUESTION_TOKENS = 160, 90
 """A longer passage is read in parts; for a longer question only the search is used."""
@@ -54,14 +54,14 @@ MAX_PART_TOKENS, MAX_QUESTION_TOKENS = 160, 90
 RANK_PENALTY = 0.02
 """Subtracted from the similarity of a part for each passage that ranks higher."""
 
-RELEVANCE = (0.78, 0.065, 0.65)
+RELEVANCE = (0.58, 0.065, 0.65)
 """The logit of the relevance of a passage: a bias, and weights of its levels in the search and by the reader model.
 
-Chosen on nine books (bench/fit/fit_answers.py): with a lower bias, more answerable questions are
-refused, and fewer near the topic are answered wrongly.
+Chosen on six books (bench/fit/fit_answers.py), with a bias that refuses 12 % of
+the answerable questions: with a lower one, more of them are refused, and fewer near the topic are answered wrongly.
 """
 
-SEARCH_LEVELS, READER_LEVELS = (-30.0, -5.0), (-6.0, 6.0)
+SEARCH_LEVELS, READER_LEVELS = (-30.0, 0.0), (-6.0, 6.0)
 """Limits of both levels. A low one in the search means that the book is about something else; a higher one says little
 about whether a passage answers, as questions near the topic share more words with it than reworded answerable ones."""
 
@@ -82,9 +82,7 @@ class QuestionReading:
 
 
 @dataclass(frozen=True, slots=True)
-class NearPart:
-    """A part of a chunk, the number of its first sentence there, and how near it is to a question."""
-
+class _NearPart:
     chunk: Chunk
     first: int
     source: SourceText
@@ -170,7 +168,12 @@ def read_question(
     texts = [chunk.text for chunk in chunks]
     if not is_in_model_language(texts) or reader.count_tokens([question])[0] > MAX_QUESTION_TOKENS:
         return NOTHING_READ
-    near = nearest_parts(reader, chunks, nearness)
+    near = [
+        part
+        for rank, (chunk, near) in enumerate(zip(chunks[:MAX_PASSAGES], nearness, strict=False))
+        for part in _parts(reader, chunk, near, rank)
+    ]
+    near.sort(key=lambda part: (not part.is_best, -part.nearness))
     with stage("reading"):
         read = _judge(reader, question, near[: effort.first_parts], keep=keep)
         best = max((reading.answered for _, reading in read), default=0.0)
@@ -179,17 +182,7 @@ def read_question(
     return _combined(read)
 
 
-def nearest_parts(reader: Reader, chunks: Sequence[Chunk], nearness: Sequence[NDArray[np.float32]]) -> list[NearPart]:
-    """The parts of the best chunks, in the order in which they are read: first the nearest of each chunk."""
-    near = [
-        part
-        for rank, (chunk, near) in enumerate(zip(chunks[:MAX_PASSAGES], nearness, strict=False))
-        for part in _parts(reader, chunk, near, rank)
-    ]
-    return sorted(near, key=lambda part: (not part.is_best, -part.nearness))
-
-
-def _judge(reader: Reader, question: str, parts: Sequence[NearPart], *, keep: bool) -> list[tuple[NearPart, Reading]]:
+def _judge(reader: Reader, question: str, parts: Sequence[_NearPart], *, keep: bool) -> list[tuple[_NearPart, Reading]]:
     readings = reader.judge(question, reader.read([part.source for part in parts], keep=keep))
     return list(zip(parts, readings, strict=False))
 
@@ -244,19 +237,19 @@ def limited(value: float, limits: tuple[float, float]) -> float:
     return max(limits[0], min(limits[1], value))
 
 
-def _parts(reader: Reader, chunk: Chunk, similarities: NDArray[np.float32], rank: int) -> list[NearPart]:
+def _parts(reader: Reader, chunk: Chunk, similarities: NDArray[np.float32], rank: int) -> list[_NearPart]:
     """The parts of a chunk, nearest first."""
     whole = SourceText(chunk.heading_path, chunk.text, chunk.sentences)
     lengths = reader.count_tokens(stretches(whole))
     parts = [
-        NearPart(chunk, n, part, float(similarities[n : n + len(part.sentences)].max()) - RANK_PENALTY * rank)
+        _NearPart(chunk, n, part, float(similarities[n : n + len(part.sentences)].max()) - RANK_PENALTY * rank)
         for n, part in split_source(whole, lengths, MAX_PART_TOKENS)
     ]
     parts.sort(key=lambda part: -part.nearness)
     return [replace(part, is_best=place == 0) for place, part in enumerate(parts)]
 
 
-def _combined(read: Sequence[tuple[NearPart, Reading]]) -> QuestionReading:
+def _combined(read: Sequence[tuple[_NearPart, Reading]]) -> QuestionReading:
     """The best part of a passage counts; the share of a sentence is that of its part times that in its part."""
     passages: dict[str, float] = {}
     sentences: dict[Place, float] = {}
