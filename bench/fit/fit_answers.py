@@ -25,18 +25,18 @@ from glossator.core.question import Question
 from glossator.core.thresholds import ANSWERABLE
 from glossator.core.types import Chunk
 from glossator.facade import Book
-from glossator.pipeline.reading import READER_LEVELS, SEARCH_LEVELS, limited, read_question, search_book
+from glossator.pipeline.reading import RELEVANCE, joint_level, read_question, search_book
 from glossator.read.reader import OnnxReader
-from glossator.retrieve import level_of, weigh_words
+from glossator.retrieve import falling, level_of, weigh_words
 from lib import claims as sets
 from lib import written
 from lib.common import CACHE, SETS, indexed, plain, questions, unpack
 
 DOCUMENTATION = ("docusaurus", "rust")
-ANSWERABLE_REFUSED = 0.09
+ANSWERABLE_REFUSED = 0.12
 """Share of the answerable questions that may be refused, as the mean of both kinds of books."""
 RIDGE, STEPS, RATE, MIN_SPREAD = 1.0, 200, 0.08, 1e-6
-GRID = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.65, 0.8, 1.0)
+GRID = (0.0, 0.03, 0.065, 0.1, 0.13, 0.2, 0.3)
 
 
 @dataclass(frozen=True)
@@ -79,10 +79,7 @@ def ask(book: Book, name: str, reader: OnnxReader, expected: Expected) -> AskedQ
     words = weigh_words(text, generation.documents).weights
     read, unread = (candidates(words, found.query.sentence, material, shares) for shares in (reading.sentences, {}))
     was_read = [item for item in found.chunks if item.chunk.chunk_id in reading.passages]
-    levels = tuple(
-        (limited(item.level, SEARCH_LEVELS), limited(reading.passages[item.chunk.chunk_id], READER_LEVELS))
-        for item in was_read
-    )
+    levels = tuple((item.level, reading.passages[item.chunk.chunk_id]) for item in was_read)
     signals = (np.array([c.signals for c in each]) for each in (read, unread))
     right = np.array([expected.is_answer(each.quote.chunk, each.quote.text) for each in read], bool)
     about = tuple(expected.is_about(item.chunk) for item in was_read)
@@ -180,26 +177,25 @@ def report_sentences(asked: Sequence[AskedQuestion]) -> None:
 
 
 def report_relevance(asked: Sequence[AskedQuestion]) -> None:
-    """For each pair of weights the bias that refuses as many answerable questions as it may, and what it refuses."""
+    """For each weight of the search, the bias that refuses as many answerable questions as it may; and the shares."""
     usable = [each for each in asked if each.levels]
     kind = np.array([each.kind for each in usable])
-    is_documentation = np.array([each.book in DOCUMENTATION for each in usable])
+    is_documentation = np.array([each.book not in written.DEVELOPMENT for each in usable])
     for search in GRID:
-        for read in GRID:
-            level = np.array([max(search * one + read * other for one, other in each.levels) for each in usable])
-            answerable = kind == "answerable"
-            threshold = _threshold(level[answerable & ~is_documentation], level[answerable & is_documentation])
-            refused = {k: float((level[kind == k] < threshold).mean()) for k in ("near", "off", "outside")}
-            both = [
-                float((level[answerable & chosen] < threshold).mean())
-                for chosen in (~is_documentation, is_documentation)
-            ]
-            mean = np.mean(list(refused.values()))
-            print(
-                f"({level_of(ANSWERABLE) - threshold:.2f}, {search}, {read}): mean refused {mean:.1%};",
-                ", ".join(f"{name} {value:.1%}" for name, value in refused.items()),
-                f"; answerable refused: books {both[0]:.1%}, documentation {both[1]:.1%}",
-            )
+        weights = (0.0, search, RELEVANCE[2])
+        level = np.array([falling([joint_level(*each, weights) for each in one.levels])[0] for one in usable])
+        answerable = kind == "answerable"
+        threshold = _threshold(level[answerable & ~is_documentation], level[answerable & is_documentation])
+        refused = {k: float((level[kind == k] < threshold).mean()) for k in ("near", "off", "outside")}
+        both = [
+            float((level[answerable & chosen] < threshold).mean()) for chosen in (~is_documentation, is_documentation)
+        ]
+        print(
+            f"({level_of(ANSWERABLE) - threshold:.2f}, {search}, {RELEVANCE[2]}): mean refused",
+            f"{np.mean(list(refused.values())):.1%};",
+            ", ".join(f"{name} {value:.1%}" for name, value in refused.items()),
+            f"; answerable refused: books {both[0]:.1%}, documentation {both[1]:.1%}",
+        )
 
 
 def report_ranking(asked: Sequence[AskedQuestion]) -> None:

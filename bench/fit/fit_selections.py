@@ -21,7 +21,7 @@ from glossator.answer.question_kinds import points_at
 from glossator.core.thresholds import ANSWERABLE, ANSWERABLE_POINTED_AT, is_answerable
 from glossator.facade import Book
 from glossator.pipeline.extracting import SelectionReading, read_selection
-from glossator.pipeline.reading import READER_LEVELS, SEARCH_LEVELS, limited, selection_relevance_with_reader
+from glossator.pipeline.reading import READER_LEVELS, SELECTION_SEARCH_LEVELS, limited, selection_relevance_with_reader
 from glossator.retrieve import level_of
 from lib import written
 from lib.common import ROOT, SETS, indexed, logistic, questions, unpack
@@ -87,7 +87,7 @@ def fit(sets: Sequence[Sequence[Example]]) -> tuple[float, ...]:
 
 def _levels(example: Example) -> tuple[float, float]:
     answered = max(example.said.reading.passages.values(), default=0.0)
-    return limited(level_of(example.said.relevance), SEARCH_LEVELS), limited(answered, READER_LEVELS)
+    return limited(level_of(example.said.relevance), SELECTION_SEARCH_LEVELS), limited(answered, READER_LEVELS)
 
 
 def report(name: str, found: Sequence[Example]) -> None:

@@ -13,6 +13,10 @@ from glossator.facade import Book
 from glossator.pipeline.reading import (
     EFFORT_UNDER_LOAD,
     FULL_EFFORT,
+    MAX_PASSAGES,
+    QuestionReading,
+    joint_level,
+    rescore,
     search_and_read,
     search_book,
 )
@@ -88,3 +92,17 @@ def test_load_is_high_only_while_more_is_asked_than_its_limit() -> None:
         with load:
             assert load.is_high
     assert not load.is_high
+
+
+def test_how_well_the_search_matches_says_little_about_whether_a_passage_answers() -> None:
+    assert joint_level(12.0, 1.0) == joint_level(0.0, 1.0)
+    assert joint_level(-25.0, 1.0) < joint_level(0.0, 1.0) < joint_level(0.0, 2.0)
+
+
+def test_passage_that_was_not_read_does_not_count_in_the_mean(sample: Book) -> None:
+    found = search_book(sample.engine, sample.engine.generation(), Question(CLEAR))
+    first, second, *_ = found.chunks
+    certain = rescore(found, QuestionReading({first.chunk.chunk_id: -4.0}, {}))
+    assert {item.level for item in certain.chunks[:MAX_PASSAGES]} == {joint_level(first.level, -4.0)}
+    below = rescore(found, QuestionReading({second.chunk.chunk_id: -4.0}, {}))
+    assert below.chunks[0].level == joint_level(second.level, -4.0)

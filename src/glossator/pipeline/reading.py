@@ -46,8 +46,8 @@ class Effort:
 FULL_EFFORT = Effort(2, 5, (-20.0, math.inf))
 """27 % of the answerable questions need the second stage; the decisions are as good as if all parts were read."""
 EFFORT_UNDER_LOAD = Effort(1, 3, (-20.0, 3.0), -3.0)
-"""Half of the usual work: 12.4 % of the answerable questions are refused instead of 10.7 %, and
-37.6 % of those near the topic instead of 53.1 % (development books, bench/fit/fit_answers.py)."""
+"""Half of the usual work: 10.8 % of the answerable questions are refused instead of 12.2 %, and
+36.1 % of those near the topic instead of 59.0 % (the books of bench/fit/fit_answers.py)."""
 
 MAX_PART_TOKENS, MAX_QUESTION_TOKENS = 160, 90
 """A longer passage is read in parts; for a longer question only the search is used."""
@@ -59,18 +59,20 @@ the one that answers."""
 RANK_PENALTY = 0.02
 """Subtracted from the similarity of a part for each passage that ranks higher."""
 
-RELEVANCE = (0.5, 0.1, 0.65)
+RELEVANCE = (0.58, 0.065, 0.65)
 """The logit of the relevance of a passage: a bias, and weights of its levels in the search and by the reader model.
 
-Chosen on six books (bench/fit/fit_answers.py), with a bias that refuses about 9 % of
+Chosen on six books (bench/fit/fit_answers.py), with a bias that refuses 12 % of
 the answerable questions: with a lower one, more of them are refused, and fewer near the topic are answered wrongly.
 """
 
-SEARCH_LEVELS, READER_LEVELS = (-30.0, 4.0), (-6.0, 6.0)
-"""Limits of both levels."""
+SEARCH_LEVELS, READER_LEVELS = (-30.0, 0.0), (-6.0, 6.0)
+"""Limits of both levels. A low one in the search means that the book is about something else; a higher one says little
+about whether a passage answers, as questions near the topic share more words with it than reworded answerable ones."""
 
+SELECTION_SEARCH_LEVELS = (-30.0, 4.0)
 SELECTION_RELEVANCE = (-0.29, 0.53, 0.45)
-"""The same as `RELEVANCE` for a selection (bench/fit/fit_selections.py)."""
+"""The same for a selection (bench/fit/fit_selections.py)."""
 
 Place = tuple[str, int]
 """A sentence: the id of its chunk, and its number there."""
@@ -199,7 +201,7 @@ def rescore(found: RetrievalResult, reading: QuestionReading) -> RetrievalResult
     """Search results in the same order, scored with the reader model as well; scores still fall with rank."""
     if not reading.passages:
         return found
-    levels = falling([level_with_reader(item, reading) for item in found.chunks])
+    levels = _levels_with_reader(found.chunks, reading)
     chunks = [
         replace(item, level=level, passage=replace(item.passage, score=round(probability(level), 4)))
         for item, level in zip(found.chunks, levels, strict=True)
@@ -207,13 +209,28 @@ def rescore(found: RetrievalResult, reading: QuestionReading) -> RetrievalResult
     return replace(found, chunks=tuple(chunks))
 
 
-def level_with_reader(item: RetrievedChunk, reading: QuestionReading) -> float:
-    """The logit of a passage's relevance, by its level in the search and, if it was read, in the reader model."""
-    answered = reading.passages.get(item.chunk.chunk_id)
-    if answered is None:
-        return item.level
-    bias, search, read = RELEVANCE
-    return bias + search * limited(item.level, SEARCH_LEVELS) + read * limited(answered, READER_LEVELS)
+def _levels_with_reader(items: Sequence[RetrievedChunk], reading: QuestionReading) -> list[float]:
+    """The levels of passages, falling with rank; one that was not read has the level of one that was, or a lower one.
+
+    Its own is that of the search alone, which must not count in the mean with others.
+    """
+    answered = [reading.passages.get(item.chunk.chunk_id) for item in items]
+    joint = [joint_level(i.level, logit) for i, logit in zip(items, answered, strict=True) if logit is not None]
+    fallen = falling(joint)
+    levels, level, left = [], fallen[0], iter(fallen)
+    for rank, (item, logit) in enumerate(zip(items, answered, strict=True)):
+        if logit is not None:
+            level = next(left)
+        elif rank >= MAX_PASSAGES:
+            level = min(level, item.level)
+        levels.append(level)
+    return levels
+
+
+def joint_level(searched: float, answered: float, weights: tuple[float, float, float] = RELEVANCE) -> float:
+    """The logit of a passage's relevance by its level in the search and the logit of the reader model."""
+    bias, search, read = weights
+    return bias + search * limited(searched, SEARCH_LEVELS) + read * limited(answered, READER_LEVELS)
 
 
 def selection_relevance_with_reader(relevance: float, reading: QuestionReading) -> float:
@@ -221,7 +238,7 @@ def selection_relevance_with_reader(relevance: float, reading: QuestionReading) 
     if not reading.passages:
         return relevance
     bias, search, read = SELECTION_RELEVANCE
-    level = search * limited(level_of(relevance), SEARCH_LEVELS)
+    level = search * limited(level_of(relevance), SELECTION_SEARCH_LEVELS)
     return probability(bias + level + read * limited(max(reading.passages.values()), READER_LEVELS))
 
 
