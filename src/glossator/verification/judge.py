@@ -22,11 +22,12 @@ from glossator.verification.compare.windows import (
     TokenizedPassage,
     Window,
     best_windows,
+    narrower_windows,
     tokenize_passages,
 )
 from glossator.verification.headings import title_words
 from glossator.verification.lead_ins import strip_lead_in
-from glossator.verification.model import has_veto, is_short, score
+from glossator.verification.model import has_veto, is_short, limit, score
 from glossator.verification.reading.tokenizer import TokenizedText, has_content, language_of, tokenize
 from glossator.verification.reasons import contradicts, reasons
 from glossator.verification.sanitize import is_small_talk, unknown_literals, unknown_symbols
@@ -279,10 +280,24 @@ def _compared(claim: TokenizedText, passages: Sequence[TokenizedPassage], allowa
     for window in windows:
         if not allowance.take(comparison_cost(len(claim.tokens), len(window.tokens))):
             break
-        found.append(compare(claim, window, passages))
+        found.append(_compare_narrowly(claim, compare(claim, window, passages), passages, allowance))
         if found[-1].is_identical:
             break
     return found
+
+
+def _compare_narrowly(
+    claim: TokenizedText, found: Comparison, passages: Sequence[TokenizedPassage], allowance: Allowance
+) -> Comparison:
+    """A short claim compared with only those clauses of a window that share its words, if that fits better."""
+    if not is_short(found.features) or limit(found.features) == 1:
+        return found
+    narrower = (
+        compare(claim, window, passages)
+        for window in narrower_windows(claim, found.window)
+        if allowance.take(comparison_cost(len(claim.tokens), len(window.tokens)))
+    )
+    return max((found, *narrower), key=lambda each: score(each.features))
 
 
 def is_in_model_language(texts: Sequence[str]) -> bool:

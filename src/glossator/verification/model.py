@@ -31,7 +31,7 @@ READING_FEATURES = (
     *("read_support", "read_contradiction", "read_doubt", "read_doubts"),
     *("together_support", "together_contradiction", "together_doubt"),
 )
-SHORT_INPUTS = ("by_words", "read_support", "read_doubt")
+SHORT_INPUTS = ("by_words", "suspected", "restated", "read_support", "together_support")
 _CONTRADICTING = (
     "polarity",
     "roles",
@@ -45,6 +45,8 @@ _CONTRADICTING = (
     "number_absent",
 )
 _DOUBTFUL = ("spliced", "relation", "codes", *_HARD_DIFFERENCES)
+_ORDER = frozenset(("exchange", "spliced", "relation"))
+"""Differences that say little about a short claim once it was read: they are as frequent in true as in false ones."""
 _LIMITS = ((0.4, _CONTRADICTING), (0.7, _DOUBTFUL))
 """The highest scores of claims with a difference, however close they are otherwise.
 
@@ -60,8 +62,16 @@ _VETOES_IF_CLOSE = (
 """Differences that limit it to 0.7 if the claim follows its source closely, and to 0.4 if it nearly repeats it: there,
 one word changes what it says."""
 
+_VETOES_IF_SHORT = frozenset(("opposite", "quantifier_changed", "negation_dropped"))
+"""The same for short claims. The model weighs other differences between words against the readings: they are as
+frequent in true claims that say something from another side, such as in the passive voice."""
+
 _MIN_CLOSE_SHORT, _MIN_CLOSE, _MIN_NEAR = 0.5, 0.75, 0.85
 """Shares of a claim's words that are aligned with its source: what is close to it, and what nearly repeats it."""
+
+_MIN_COVERAGE = 0.2
+"""Share of the words of a short claim that the source must have for the reader model to judge it: it was trained on
+claims about its source, not on others."""
 
 MIN_LONG_WORDS = 7
 """Content words of a claim that is not short."""
@@ -79,37 +89,44 @@ def score(features: dict[str, float]) -> float:
 
 
 def is_short(features: dict[str, float]) -> bool:
-    """Whether a claim is so short that single words decide: word comparison and reader model are combined."""
+    """Whether a claim is so short that single words decide: the model "short" judges it."""
     return features["words"] < MIN_LONG_WORDS
 
 
 def _score_short(features: dict[str, float]) -> float:
-    """The word comparison decides alone if it shows the claim or finds a difference; else with the reader model."""
-    by_words = _score_by_words(features)
-    if by_words >= SHOWN or words_decide(features):
-        return by_words
+    if is_decided_by_words(features):
+        return _score_by_words(features)
     return min(_logistic(short_inputs(features), load_weights()["short"]), limit(features))
 
 
-def words_decide(features: dict[str, float]) -> bool:
-    """Whether a short claim matches its source apart from a difference, which then changes its meaning.
+def is_decided_by_words(features: dict[str, float]) -> bool:
+    """Whether the word comparison decides alone on a short claim.
 
-    Or if none of its words is in the source.
+    It does if it shows the claim, if a claim that follows its source has a difference or a word that the source does
+    not contain, or if hardly any of the words are in the source.
     """
-    differs = any(features[name] for _, names in _LIMITS for name in names)
-    replaced = features["absent"] and features["aligned"] >= _MIN_CLOSE
-    follows = features["aligned"] >= _MIN_CLOSE_SHORT
-    return not features["coverage_anywhere"] or bool(follows and (differs or replaced))
+    is_changed = features["aligned"] >= _MIN_CLOSE and bool(features["absent"] or _short_differences(features))
+    return is_changed or features["coverage"] < _MIN_COVERAGE or _score_by_words(features) >= SHOWN
 
 
 def short_inputs(features: dict[str, float]) -> dict[str, float]:
-    """The inputs of the model for short claims: the scores of the word comparison and of the reader model."""
+    """The inputs of the model for short claims: the score of the word comparison, and both readings."""
     by_words = min(1 - MIN_SHARE, max(MIN_SHARE, _score_by_words(features)))
+    suspected = bool(_short_differences(features) - _ORDER) or features["reversed"] > 0
+    restated = features["inverted"] or features["converted"]
     return {
         "by_words": math.log(by_words / (1 - by_words)),
+        "suspected": float(suspected),
+        "restated": float(restated and not suspected and features["absent"] <= 1),
         "read_support": features["read_support"],
-        "read_doubt": features["read_doubt"],
+        "together_support": features["together_support"],
     }
+
+
+def _short_differences(features: dict[str, float]) -> set[str]:
+    """The differences of a short claim; opposites that both texts have are none."""
+    found = {name for _, names in _LIMITS for name in names if features[name]}
+    return found - {"opposite"} if features["opposite"] == features["opposite_mutual"] else found
 
 
 def _score_by_words(features: dict[str, float]) -> float:
@@ -131,6 +148,9 @@ def _limits(features: dict[str, float]) -> tuple[tuple[float, tuple[str, ...]], 
     """The limits that apply to a claim; without the reader model, all of them."""
     if "read_support" not in features:
         return _LIMITS
+    if is_short(features):
+        others = _VETOES_IF_SHORT & _short_differences(features) if features["aligned"] >= _MIN_CLOSE_SHORT else ()
+        return ((0.4, (*_VETOES, *others)),)
     close, near = features["aligned"] >= _MIN_CLOSE, features["aligned"] >= _MIN_NEAR
     return ((0.4, (*_VETOES, *(_VETOES_IF_CLOSE if near else ()))), (0.7, _VETOES_IF_CLOSE if close else ()))
 

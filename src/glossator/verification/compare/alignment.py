@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from glossator.verification.compare.similarity import MIN_SIMILARITY, similarity
 from glossator.verification.compare.windows import TokenizedPassage, Window
-from glossator.verification.reading.lexicon import synonym_groups
+from glossator.verification.reading.converses import inverted_relations
+from glossator.verification.reading.fractions import ARTICLES
+from glossator.verification.reading.lexicon import MeasurementUnit, synonym_groups, units
+from glossator.verification.reading.numbers import Quantity
 from glossator.verification.reading.tokenizer import TokenizedText
 from glossator.verification.reading.tokens import Token
+
+_EQUIVALENT = 0.85
+"""How similar words for one relation from its two sides are, and amounts with and without a number: as synonyms."""
 
 _SKIP_CLAIM, _SKIP_SOURCE = -0.45, -0.12
 _MAX_CELLS = 60_000
@@ -35,6 +41,11 @@ class Alignment:
         """The texts that the offsets of the tokens refer to."""
         self.similarities = [[similarity(own, other) for other in window.tokens] for own in self.claim]
         """Of each token of the claim to each token of the window."""
+        self.inverted = inverted_relations(self.claim, window.tokens) if claim.language == "en" else {}
+        for own, other in self.inverted.items():
+            self.similarities[own][other] = _EQUIVALENT
+        for own, other in _same_amounts(self.claim, window.tokens):
+            self.similarities[own][other] = _EQUIVALENT
         self.pairs = align(self.claim, self.similarities)
         self.by_claim = {p.claim: p for p in self.pairs if p.claim is not None}
         self.by_source = {p.source: p for p in self.pairs if p.source is not None and p.claim is not None}
@@ -90,6 +101,23 @@ def occurs_in(token: Token, passages: Sequence[TokenizedPassage]) -> bool:
         return any(token.quantity.equals(quantity) for passage in passages for quantity in passage.quantities)
     groups = synonym_groups().get(token.stem, frozenset())
     return any(token.stem in passage.all_stems or not groups.isdisjoint(passage.synonym_groups) for passage in passages)
+
+
+def _same_amounts(claim: Sequence[Token], source: Sequence[Token]) -> Iterator[tuple[int, int]]:
+    """Units with an article in one text and the same amount with a number in the other: "a day", "24 hours"."""
+    for texts in ((claim, source), (source, claim)):
+        single = {at: Quantity((1.0,), unit) for at, unit in _units_with_article(texts[0])}
+        for n, token in enumerate(texts[1] if single else ()):
+            for at, quantity in single.items():
+                if token.quantity and token.quantity.unit and token.quantity.equals(quantity):
+                    yield (at, n) if texts[0] is claim else (n, at)
+
+
+def _units_with_article(tokens: Sequence[Token]) -> Iterator[tuple[int, MeasurementUnit]]:
+    for at in range(1, len(tokens)):
+        unit = units().get(tokens[at].form) if tokens[at - 1].form in ARTICLES and not tokens[at].family else None
+        if unit is not None:
+            yield at, unit
 
 
 def _exact_text(text: str, tokens: Sequence[Token], token: Token) -> str:

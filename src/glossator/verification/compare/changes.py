@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from glossator.verification.compare.alignment import AlignedPair, Alignment
 from glossator.verification.compare.difference import CheckResult, Difference
 from glossator.verification.compare.similarity import are_incompatible
-from glossator.verification.compare.statements import split_statements
+from glossator.verification.compare.statements import denied_opposites, split_statements
 from glossator.verification.reading.fractions import ARTICLES
 from glossator.verification.reading.lexicon import units
 from glossator.verification.reading.numbers import Quantity
@@ -58,7 +58,18 @@ def check_numbers(alignment: Alignment) -> CheckResult:
         elif not weak:
             absent += 1
             found.append(Difference("number", alignment.claim_text(token)))
-    return {"number": conflict, "unit": unit, "number_absent": absent, "number_swapped": swapped}, found
+    counts = {"number": conflict, "unit": unit, "number_absent": absent, "number_swapped": swapped}
+    converted = sum(_is_converted(alignment, i) for i in range(len(alignment.claim)))
+    return {name: float(value) for name, value in counts.items()} | {"converted": float(converted)}, found
+
+
+def _is_converted(alignment: Alignment, index: int) -> bool:
+    """Whether a quantity has the value of one in the source, but other units: 90 seconds, a minute and a half."""
+    own, there = alignment.claim[index].quantity, alignment.source_index(index)
+    other = None if there is None else alignment.window.tokens[there].quantity
+    if own is None or other is None or own.unit is None or other.unit is None:
+        return False
+    return own.unit != other.unit
 
 
 def _unit_alone(alignment: Alignment) -> Iterator[Difference]:
@@ -90,8 +101,13 @@ def check_markers(alignment: Alignment) -> CheckResult:
             if p.claim is not None
             and p.source is not None
             and _conflict(alignment.claim[p.claim], alignment.source_token(p), family)
+            and p.claim not in alignment.inverted
         ]
-        counterparts = {i: _find_counterpart(alignment, i) for i, t in enumerate(alignment.claim) if t.family == family}
+        counterparts = {
+            i: alignment.inverted.get(i, _find_counterpart(alignment, i))
+            for i, t in enumerate(alignment.claim)
+            if t.family == family
+        }
         used = set(counterparts.values())
         missing = {
             n: t
@@ -100,6 +116,8 @@ def check_markers(alignment: Alignment) -> CheckResult:
             if family != "negation" or n not in excluded
         }
         new = [i for i, index in counterparts.items() if index is None]
+        if family == "negation" and denied_opposites(alignment):  # the opposite stands for the negation
+            new, missing = new[1:], missing if new else dict(list(missing.items())[1:])
         replaced = _replaced_quantifiers(alignment, new, missing)
         changed += [(alignment.claim[i], missing[n]) for i, n in replaced.items()]
         added = [alignment.claim[i] for i in new if i not in replaced]
@@ -165,6 +183,11 @@ def _find_counterpart(alignment: Alignment, index: int) -> int | None:
     if pair is not None and pair.source is not None and alignment.source_token(pair).family == token.family:
         return pair.source
     near = _neighbour_indexes(alignment, index)
+    if token.family == "negation":  # "unless it is renewed", "if it is not renewed", "without renewal"
+        unless = (n for n, other in enumerate(alignment.window.tokens) if other.form == "unless")
+        found = next((n for n in unless if any(0 < at - n <= _MAX_CLAUSE_DISTANCE for at in near)), None)
+        if found is not None:
+            return found
     likely = (
         n
         for n, other in enumerate(alignment.window.tokens)
@@ -232,14 +255,18 @@ def _is_contradicted(alignment: Alignment, index: int) -> bool:
 
 def check_antonyms(alignment: Alignment) -> CheckResult:
     """Words that exclude a word of the source."""
-    found = [
-        Difference(
-            "opposite", alignment.claim_text(alignment.claim[p.claim]), alignment.source_text(alignment.source_token(p))
-        )
+    pairs = [
+        (p.claim, p.source)
         for p in alignment.pairs
         if p.claim is not None
         and p.source is not None
         and are_incompatible(alignment.claim[p.claim], alignment.source_token(p))
+        and not _is_resolved(alignment, p.claim, p.source)
+    ]
+    source = alignment.window.tokens
+    found = [
+        Difference("opposite", alignment.claim_text(alignment.claim[i]), alignment.source_text(source[n]))
+        for i, n in pairs
     ]
     claim_stems = {token.stem for token in alignment.claim}
     unmatched = [t for n, t in enumerate(alignment.window.tokens) if alignment.is_source_unmatched(n)]
@@ -257,7 +284,24 @@ def check_antonyms(alignment: Alignment) -> CheckResult:
             loose += 1
             found.append(Difference("opposite", alignment.claim_text(token), alignment.source_text(excluded[0])))
     found += _opposite_particles(alignment)
-    return {"opposite": float(len(found) - loose), "opposite_loose": float(loose)}, found
+    features = {
+        "opposite": len(found) - loose,
+        "opposite_loose": loose,
+        "opposite_mutual": sum(_is_mutual(alignment, i, n) for i, n in pairs),
+        "inverted": len(alignment.inverted),
+    }
+    return {name: float(value) for name, value in features.items()}, found
+
+
+def _is_resolved(alignment: Alignment, index: int, there: int) -> bool:
+    """Whether two opposites say the same, because the relation was turned round or one of them is denied."""
+    return alignment.inverted.get(index) == there or denied_opposites(alignment).get(index) == there
+
+
+def _is_mutual(alignment: Alignment, index: int, there: int) -> bool:
+    """Whether both texts have both of two opposites: "older pupils mentor the younger ones"."""
+    stems = {token.stem for token in alignment.claim}
+    return alignment.elsewhere.get(index) is not None and alignment.window.tokens[there].stem in stems
 
 
 def _opposite_particles(alignment: Alignment) -> Iterator[Difference]:

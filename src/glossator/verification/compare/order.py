@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 from glossator.verification.compare.alignment import Alignment
 from glossator.verification.compare.difference import CheckResult, Difference
+from glossator.verification.reading.lexicon import lexicon_for
 from glossator.verification.reading.tokens import Token
 
 _COORDINATORS = frozenset("and or und oder y o e u و یا اور".split())
@@ -24,8 +25,9 @@ _MAX_DISTANCE = 8
 def check_exchange(alignment: Alignment) -> CheckResult:
     """Find two words exchanged around a third ("A drives B", "B drives A")."""
     moved = [i for i, at in alignment.elsewhere.items() if at is not None and alignment.claim[i].weight]
-    features = {"exchange": 0.0, "voice": 0.0, "moved": float(len(moved))}
-    crossing = _crossing(alignment) if moved and alignment.language in _FIXED_ORDER else None
+    features = {"exchange": 0.0, "voice": 0.0, "moved": float(len(moved)), "reversed": float(_is_reversed(alignment))}
+    is_ordered = alignment.language in _FIXED_ORDER and not alignment.inverted
+    crossing = _crossing(alignment) if moved and is_ordered else None
     if crossing is None:
         return features, []
     count = [sum(t.form in _BY for t in tokens) for tokens in (alignment.claim, alignment.window.tokens)]
@@ -34,6 +36,25 @@ def check_exchange(alignment: Alignment) -> CheckResult:
         return features, []
     exchanged = (alignment.claim_text(alignment.claim[index]) for index in crossing)
     return features, [Difference("exchange", *exchanged)]
+
+
+def _is_reversed(alignment: Alignment) -> bool:
+    """Whether three words in a row are in the source the other way round, without a passive between them."""
+    if alignment.language not in _FIXED_ORDER:
+        return False
+    rows = set(_triples(alignment.window.tokens, alignment.language))
+    return any(
+        one != other and (other, at, one) in rows for one, at, other in _triples(alignment.claim, alignment.language)
+    )
+
+
+def _triples(tokens: Sequence[Token], language: str) -> Iterator[tuple[str, str, str]]:
+    """Content words in a row, by stem and the one between them by form and whether a form of "be" is before it."""
+    auxiliaries = lexicon_for(language).cues["auxiliary"]
+    places = [n for n, token in enumerate(tokens) if token.weight and not token.quantity]
+    for one, at, other in zip(places, places[1:], places[2:], strict=False):
+        passive = not auxiliaries.isdisjoint(token.form for token in tokens[one:at])
+        yield tokens[one].stem, f"{tokens[at].form} {passive}", tokens[other].stem
 
 
 def _crossing(alignment: Alignment) -> tuple[int, int] | None:

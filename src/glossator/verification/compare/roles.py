@@ -10,6 +10,7 @@ from glossator.verification.compare.alignment import Alignment
 from glossator.verification.compare.difference import CheckResult, Difference
 from glossator.verification.compare.statements import is_cue, split_statements
 from glossator.verification.reading.comparisons import comparisons
+from glossator.verification.reading.converses import exchanged_comparisons
 from glossator.verification.reading.lexicon import Lexicon, lexicon_for
 from glossator.verification.reading.stems import irregular_verbs
 from glossator.verification.reading.tokens import Token
@@ -159,10 +160,19 @@ def check_relations(alignment: Alignment) -> CheckResult:
     theirs = {token.form for token in alignment.window.tokens} | {token.kind for token in alignment.window.tokens}
     found = [
         Difference("absent", alignment.claim_text(token))
-        for token in alignment.claim
+        for index, token in enumerate(alignment.claim)
         if token.form in _RELATIONS and theirs.isdisjoint(_RELATIONS[token.form])
+        if not _is_in_marker(alignment.claim, index)
     ]
     return {"relation": float(len(found))}, found
+
+
+def _is_in_marker(tokens: Sequence[Token], index: int) -> bool:
+    """Whether a word belongs to a marker that compares nothing: "rather than", "no longer than"."""
+    if tokens[index].family != "part":
+        return False
+    head = next(token for token in reversed(tokens[:index]) if token.family != "part")
+    return head.family == "negation" or head.kind in ("at_most", "at_least")
 
 
 def check_changed_relations(alignment: Alignment) -> CheckResult:
@@ -170,7 +180,7 @@ def check_changed_relations(alignment: Alignment) -> CheckResult:
     found = []
     if alignment.language == "en":
         found = [*_changed_degrees(alignment), *_added_conditions(alignment), *_changed_times(alignment)]
-        found += _dropped_exceptions(alignment)
+        found += [*_dropped_exceptions(alignment), *_exchanged_comparisons(alignment)]
     return {"changed_relation": float(len(found))}, found
 
 
@@ -182,6 +192,14 @@ def _changed_degrees(alignment: Alignment) -> Iterator[Difference]:
         if same and all(map(own.excludes, same)):
             tokens = alignment.claim[own.at], alignment.window.tokens[same[0].at]
             yield Difference("quantifier", alignment.claim_text(tokens[0]), alignment.source_text(tokens[1]))
+
+
+def _exchanged_comparisons(alignment: Alignment) -> Iterator[Difference]:
+    """Comparisons of the same things the other way round: "A is taller than B", "B is taller than A"."""
+    claim = alignment.claim
+    for index in exchanged_comparisons(claim, alignment.window.tokens):
+        sides = _content(claim[:index])[-1], _content(claim[index + 1 :])[0]
+        yield Difference("exchange", *map(alignment.claim_text, sides))
 
 
 def _added_conditions(alignment: Alignment) -> Iterator[Difference]:
@@ -229,7 +247,7 @@ _RELATIONS = {
     "before": frozenset("before prior earlier until first".split()),
     "after": frozenset("after once following since later when then".split()),
     "until": frozenset("until till before".split()),
-    "than": frozenset("than exceed exceeds exceeded more_than less_than".split()),
+    "than": frozenset("than exceed exceeds exceeded within more_than less_than at_most at_least".split()),
     "because": frozenset("because since so therefore due cause causes caused".split()),
     "unless": frozenset("unless except".split()),
     **{word: frozenset((word,)) for word in ("against", "outside", "behind")},

@@ -9,12 +9,14 @@ from itertools import pairwise
 
 from glossator.verification.compare.alignment import Alignment
 from glossator.verification.compare.difference import CheckResult, Difference
+from glossator.verification.compare.similarity import are_antonyms
 from glossator.verification.reading.assertions import asserts, mentions
-from glossator.verification.reading.lexicon import Lexicon, lexicon_for
+from glossator.verification.reading.lexicon import Lexicon, converses, lexicon_for
 from glossator.verification.reading.tokens import Token
 
 _SENTENCE_BREAK = re.compile(r"[.!?;\n。۔؟؛]")
 _COORDINATORS = frozenset("and or und oder y o e u و یا اور".split())
+_WITHOUT = frozenset(("without", "unless"))
 _MAX_NEGATION_DISTANCE = 3
 """In words, from a conjunction to the negation that belongs to what it joins."""
 
@@ -116,12 +118,50 @@ def check_polarity(alignment: Alignment) -> CheckResult:
     """Statements of the claim that deny what the source asserts, or assert what it denies."""
     source = alignment.window.tokens
     theirs = split_statements(source, alignment.source, alignment.language)
+    mine = split_statements(alignment.claim, alignment.claim_source, alignment.language)
     found = [
         _difference(alignment, own, other)
-        for own in split_statements(alignment.claim, alignment.claim_source, alignment.language)
-        if own.negative is not None and (other := _contradicting(alignment, own, theirs)) is not None
+        for own in ([] if _is_double_negation(alignment.claim, mine) else mine)
+        if own.negative is not None
+        and (other := _contradicting(alignment, own, theirs)) is not None
+        and _opposite_between(alignment, own, other) is None
     ]
     return {"polarity": float(len(found))}, found
+
+
+def denied_opposites(alignment: Alignment) -> dict[int, int]:
+    """Words of the claim in place of an opposite in the source, where one of both is denied: "not open", "closed"."""
+    theirs = split_statements(alignment.window.tokens, alignment.source, alignment.language)
+    found = (
+        _opposite_between(alignment, own, other)
+        for own in split_statements(alignment.claim, alignment.claim_source, alignment.language)
+        if own.negative is not None
+        for other in [_contradicting(alignment, own, theirs)]
+        if other is not None
+    )
+    return dict(pair for pair in found if pair)
+
+
+def _opposite_between(alignment: Alignment, own: Statement, other: Statement) -> tuple[int, int] | None:
+    """The indexes of the only two words of two statements that are opposites; "buy" does not deny "sell"."""
+    claim, source = alignment.claim, alignment.window.tokens
+    found = [
+        (i, n)
+        for i in range(own.start, own.end)
+        if claim[i].weight and not alignment.matches(i) and claim[i].stem not in converses()
+        for n in range(other.start, other.end)
+        if are_antonyms(claim[i].stem, source[n].stem)
+    ]
+    return found[0] if len(found) == 1 else None
+
+
+def _is_double_negation(tokens: Sequence[Token], statements: Sequence[Statement]) -> bool:
+    """Whether one negation cancels another: "not … without"."""
+    negative = [statement for statement in statements if statement.negative]
+    return len(negative) > 1 and any(
+        one.end == other.start and tokens[other.start].form in _WITHOUT and not one.is_alternative
+        for one, other in pairwise(negative)
+    )
 
 
 def check_assertions(alignment: Alignment) -> CheckResult:

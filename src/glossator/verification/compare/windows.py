@@ -1,15 +1,16 @@
-"""Tokenizes passages once, and finds the windows of sentences that match a claim best."""
+"""Tokenizes passages once, and finds the windows of sentences, or of their clauses, that match a claim best."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from heapq import nlargest
 from itertools import pairwise
 
 from glossator.core.text.sentences import split_sentences
 from glossator.core.types import Span
-from glossator.verification.reading.lexicon import synonym_groups
+from glossator.verification.compare.similarity import MIN_SIMILARITY, similarity
+from glossator.verification.reading.lexicon import lexicon_for, synonym_groups
 from glossator.verification.reading.numbers import Quantity
 from glossator.verification.reading.tokenizer import TokenizedText, language_of, tokenize
 from glossator.verification.reading.tokens import Token
@@ -18,11 +19,16 @@ MAX_WINDOW_SENTENCES = 3
 """With longer windows a claim could be pieced together from unrelated sentences."""
 
 MAX_WINDOWS = 2
-"""Windows that a claim is compared with."""
+"""Windows that a claim is compared with, and parts of each."""
 
 MAX_PASSAGE_LENGTH = 100_000
 """In characters. The rest of a longer passage is ignored."""
 
+_MIN_WORDS = 2
+"""Content words of a clause that says something on its own: "never, at any time" does not."""
+
+_MAX_PIECES = 8
+"""Clauses of a window that is narrowed; of a longer one, all are compared."""
 
 _MAX_RANKED = 24
 """Sentences with the most words of a claim, whose word pairs are compared as well."""
@@ -152,3 +158,52 @@ def _extend(passage: TokenizedPassage, number: int, seed: int, weights: dict[str
         first, last = min(first, best), max(last, best)
     tokens = passage.content.tokens[passage.token_spans[first].start : passage.token_spans[last].end]
     return Window(number, seed, first, last, Span(passage.sentences[first].start, passage.sentences[last].end), tokens)
+
+
+def narrower_windows(claim: TokenizedText, window: Window) -> list[Window]:
+    """The shortest runs of clauses with all words that the claim shares with a window."""
+    pieces = _pieces(window.tokens, claim.language)
+    if not 1 < len(pieces) <= _MAX_PIECES:
+        return []
+    places = (
+        {n for n, other in enumerate(window.tokens) if other.weight and similarity(token, other) >= MIN_SIMILARITY}
+        for token in claim.tokens
+        if token.weight
+    )
+    shared = [at for at in places if at]
+    if not shared:
+        return []
+    runs = [
+        range(pieces[first].start, pieces[last].stop)
+        for first in range(len(pieces))
+        for last in range(first, len(pieces))
+        if all(any(pieces[first].start <= n < pieces[last].stop for n in at) for at in shared)
+    ]
+    shortest = [run for run in runs if not any(_is_inside(other, run) for other in runs)]
+    return [replace(window, tokens=window.tokens[run.start : run.stop]) for run in shortest[:MAX_WINDOWS]]
+
+
+def _is_inside(one: range, other: range) -> bool:
+    return one != other and other.start <= one.start and one.stop <= other.stop
+
+
+def _pieces(tokens: Sequence[Token], language: str) -> list[range]:
+    """Clauses that say something on their own; a shorter one belongs to the one before it, or else to the next."""
+    found: list[range] = []
+    for piece in _clauses(tokens, language):
+        is_whole = sum(tokens[n].weight > 0 for n in piece) >= _MIN_WORDS
+        is_first_whole = not found or sum(tokens[n].weight > 0 for n in found[-1]) >= _MIN_WORDS
+        if found and not (is_whole and is_first_whole):
+            found[-1] = range(found[-1].start, piece.stop)
+        else:
+            found.append(piece)
+    return found
+
+
+def _clauses(tokens: Sequence[Token], language: str) -> Iterator[range]:
+    contrast = lexicon_for(language).cues["contrast"]
+    start = 0
+    for at in range(1, len(tokens) + 1):
+        if at == len(tokens) or tokens[at].clause != tokens[at - 1].clause or tokens[at].form in contrast:
+            yield range(start, at)
+            start = at

@@ -20,7 +20,7 @@ NUMBER = (
 _RAISED = re.compile(rf"(?P<number>.+?)(?P<times_ten>{_TIMES_TEN})?(?P<power>{_POWER})")
 _EXPONENT = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻−", "0123456789+--", "^*{()}")
 _DIGIT_GROUPS = re.compile(r"[1-9]\d{0,2}(?:([.,'’_ ])\d{3})(?:\1\d{3})*")
-_UNIT_SEPARATOR = re.compile(r"[\s\u00a0\u202f\u2011-]?")
+_UNIT_SEPARATOR = re.compile(r"(?:\s(?:full|whole|entire|consecutive|successive)(?=\s))?[\s\u00a0\u202f\u2011-]?")
 _OPERATOR = re.compile(r"\s*([/·⋅*])\s*")
 _CURRENCY = re.compile(r"([$€£¥₹])\s?$")
 _ZEROS = re.compile(r"(?:\.0+)+$")
@@ -142,8 +142,9 @@ def parse_spelled_number(forms: Sequence[str], at: int, lexicon: Lexicon) -> tup
     following = forms[at + taken] if at + taken < len(forms) else ""
     if value is None:
         return _parse_ordinal(forms, at, lexicon)
-    if following in lexicon.fractions and lexicon.fractions[following] < 1 and value < _MAX_NUMERATOR:
-        return value * lexicon.fractions[following], taken + 1
+    part = lexicon.fractions.get(following, 1.0)
+    if part < 1 and value < _MAX_NUMERATOR and value * part < 1:  # "four quarters" are periods
+        return value * part, taken + 1
     ordinal = lexicon.ordinals.get(following, 0.0)
     return (value + ordinal, taken + 1) if 0 < ordinal < 10 <= value and value % 10 == 0 else (value, taken)
 

@@ -39,6 +39,11 @@ def stem(form: str, language: str) -> str:
     return form
 
 
+def names_protocol(form: str) -> bool:
+    """Whether a word names a protocol that another one differs from by its last letter: http, https."""
+    return form in _NOT_PLURAL or f"{form}s" in _NOT_PLURAL
+
+
 @lru_cache
 def irregular_verbs() -> dict[str, str]:
     """The base form of irregular English verb forms."""

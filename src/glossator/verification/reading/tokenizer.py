@@ -10,7 +10,7 @@ from itertools import pairwise
 
 from glossator.core.text.characters import ARABIC_DIACRITICS, INVISIBLE
 from glossator.verification.reading.fractions import merge_fractions, vulgar_fraction
-from glossator.verification.reading.lexicon import LANGUAGES, Lexicon, fold, lexicon_for
+from glossator.verification.reading.lexicon import LANGUAGES, Lexicon, fold, lexicon_for, units
 from glossator.verification.reading.numbers import (
     NUMBER,
     Quantity,
@@ -19,7 +19,7 @@ from glossator.verification.reading.numbers import (
     unit_after,
     unit_before,
 )
-from glossator.verification.reading.stems import stem
+from glossator.verification.reading.stems import names_protocol, stem
 from glossator.verification.reading.tokens import Token, as_unit, number_token
 
 MAX_TOKENS = 4000
@@ -61,6 +61,13 @@ _LETTER_SIGN = re.compile(r"[+#]{1,2}(?!\w)|-(?=[.,;:)]|$)")
 """Signs that make another name of a letter: "C++", "C#", a grade of "A-"."""
 
 _VERB_FOLLOWS = re.compile(r" (?:is|are|was|has|can|must|may|does|ist|hat|kann|es|tiene)\b|[ ]?[.,:;)]")
+_BOUNDS = ("more_than", "less_than")
+_PLACES_AND_SIZES = frozenset(
+    "over above beyond under below greater larger bigger higher longer lower smaller shorter".split()
+)
+_MAX_BOUND_DISTANCE = 3
+"""In words, from a bound to its number: "over a period of two hours" has none."""
+
 _IF = "اذا"
 _MAX_EXCEPTION_DISTANCE = 8
 """How many tokens before an exception its negation may be."""
@@ -168,7 +175,7 @@ def _word_token(
     return Token(
         *(match.start(), match.end(), form, stem(base, language), weight, clause, name),
         family="unit" if in_unit else "",
-        is_code=weight > 0 and _CODE.fullmatch(raw) is not None,
+        is_code=weight > 0 and (_CODE.fullmatch(raw) is not None or names_protocol(form)),
     )
 
 
@@ -260,7 +267,7 @@ def _label_markers(tokens: list[Token], lexicon: Lexicon) -> list[Token]:
         taken = 1
         for length in range(min(lexicon.max_phrase_length, len(tokens) - at), 0, -1):
             found = lexicon.markers.get(tuple(forms[at : at + length]))
-            if found and (length > 1 or not tokens[at].quantity):
+            if found and (length > 1 or not tokens[at].quantity) and _is_marker(tokens, at, at + length, found[1]):
                 family, kind = found
                 tokens[at] = replace(tokens[at], family=family, kind=kind, weight=0.0, quantity=None)
                 for index in range(at + 1, at + length):
@@ -270,6 +277,14 @@ def _label_markers(tokens: list[Token], lexicon: Lexicon) -> list[Token]:
         at += taken
     _label_endings(tokens, lexicon)
     return _label_exceptions(tokens) if _EXCEPT in forms else tokens
+
+
+def _is_marker(tokens: Sequence[Token], at: int, end: int, kind: str) -> bool:
+    """Whether a phrase is a marker here: "over" and "longer than" are quantifiers before amounts only."""
+    if kind not in _BOUNDS or tokens[at].form not in _PLACES_AND_SIZES:
+        return True
+    following = tokens[end : end + _MAX_BOUND_DISTANCE]
+    return not following or any(token.quantity or token.form in units() for token in following)
 
 
 def _label_endings(tokens: list[Token], lexicon: Lexicon) -> None:

@@ -111,8 +111,18 @@ def max_unit_length() -> int:
 @lru_cache
 def antonyms() -> dict[str, frozenset[str]]:
     """The antonyms of each stem."""
+    return _load_pairs("antonyms.txt")
+
+
+@lru_cache
+def converses() -> dict[str, frozenset[str]]:
+    """The stems that name the relation of each stem from its other side."""
+    return _load_pairs("converses.txt")
+
+
+def _load_pairs(name: str) -> dict[str, frozenset[str]]:
     found: dict[str, set[str]] = {}
-    for line in _load_lines("antonyms.txt"):
+    for line in _load_lines(name):
         left, right = ({_stem(word) for word in side.split()} for side in line.split("|"))
         for one, other in ((left, right), (right, left)):
             for word in one:
