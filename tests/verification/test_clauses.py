@@ -14,10 +14,10 @@ from glossator.verification.reading.tokenizer import tokenize
     ("sentence", "clauses"),
     [
         (
-            "The pump moves two hundred litres of water every hour, and the safety valve opens after ten minutes by itself.",
+            "The pump moves two hundred litres of water every hour, and the safety valve opens after an hour by itself.",
             [
                 "The pump moves two hundred litres of water every hour",
-                "the safety valve opens after ten minutes by itself.",
+                "the safety valve opens after an hour by itself.",
             ],
         ),
         (
