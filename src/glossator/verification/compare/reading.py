@@ -179,7 +179,7 @@ def count_tokens(text: str) -> int:
 def reading_features(said: ClaimReadings, claim: TokenizedText) -> dict[str, float]:
     """Features of a claim from the predictions of the reader model."""
     in_part, together = _doubts(said.in_part, claim), _doubts(said.together, claim)
-    return {
+    values = {
         "read_support": _clamp(said.in_part.supported),
         "read_contradiction": _clamp(said.in_part.contradicted),
         "read_doubt": max(in_part, default=0.0),
@@ -187,19 +187,14 @@ def reading_features(said: ClaimReadings, claim: TokenizedText) -> dict[str, flo
         "together_support": _clamp(said.together.supported),
         "together_contradiction": _clamp(said.together.contradicted),
         "together_doubt": max(together, default=0.0),
-    } | (_closer_features(said, said.in_window, claim) if said.in_window else {})
-
-
-def _closer_features(said: ClaimReadings, in_window: Reading, claim: TokenizedText) -> dict[str, float]:
-    clauses = [_clamp(clause.supported) for clause in said.clauses or [said.together]]
-    return {
-        "window_support": _clamp(in_window.supported),
-        "window_doubt": max(_doubts(in_window, claim), default=0.0),
-        "converse_support": _clamp(said.converse.supported) if said.converse else 0.0,
-        "clause_support": min(clauses),
-        "clause_mean": sum(clauses) / len(clauses),
-        "clauses": float(len(clauses)),
     }
+    if said.in_window:
+        values |= {
+            "window_support": _clamp(said.in_window.supported),
+            "converse_support": _clamp(said.converse.supported) if said.converse else 0.0,
+            "clause_support": min(_clamp(each.supported) for each in said.clauses or [said.together]),
+        }
+    return values
 
 
 def _doubts(reading: Reading, claim: TokenizedText) -> list[float]:
