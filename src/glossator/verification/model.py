@@ -29,10 +29,8 @@ VECTOR_FEATURES = tuple(
 _STATEMENTS = ("polarity", "roles", "causes", "letters", "relation")
 READING_FEATURES = (
     *("read_support", "read_contradiction", "read_doubt", "read_doubts"),
-    *("together_support", "together_contradiction", "together_doubt"),
+    *("together_support", "together_contradiction", "together_doubt", "window_support", "converse_support"),
 )
-CLOSE_READING_FEATURES = ("window_support", "converse_support", "clause_support")
-"""From the further readings of a claim that is not short."""
 SHORT_INPUTS = ("by_words", "read_support", "read_doubt")
 _CONTRADICTING = (
     "polarity",
@@ -191,7 +189,7 @@ def derive_inputs(features: dict[str, float]) -> dict[str, float]:
 
 def _reading_inputs(features: dict[str, float], close: float, near: float) -> dict[str, float]:
     support, doubt = features["read_support"], features["read_doubt"]
-    values = {name: features[name] for name in (*READING_FEATURES, *CLOSE_READING_FEATURES)} | {
+    values = {name: features[name] for name in READING_FEATURES} | {
         "read_support_close": support * close,
         "read_doubt_close": doubt * close,
         "read_certain": max(0.0, support - 2.0),
