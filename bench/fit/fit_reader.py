@@ -1,9 +1,10 @@
 """Fits how the reader's opinion counts in the verdict on a claim.
 
 The reader must not have been trained on what this is fitted to: claims and mutated sentences of the development books,
-and for short claims also the seen half of the plain pairs and a file of short claims. WiCE, BEGIN, the unseen half of
-the plain pairs, the claims by hand and the test books are only measured.
-Writes the models "reader" and "short" of src/glossator/verification/weights.json.
+compound claims made of them, and for short claims also the seen half of the plain pairs and a file of short claims.
+WiCE, BEGIN, the unseen half of the plain pairs, the claims by hand and the test books are only measured.
+Writes the models "reader" and "short" of src/glossator/verification/weights.json; with the argument "reader" or
+"short", only that one.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ from glossator.verification.model import (
     short_inputs,
 )
 from lib import claims as sets
-from lib import written
+from lib import compound, written
 from lib.common import ROOT, logistic
 
 TARGET = ROOT / "src" / "glossator" / "verification" / "weights.json"
@@ -47,10 +48,17 @@ SHORT_RIDGE = 2.0
 POSITIVE = frozenset(
     """
     coverage coverage_anywhere aligned full read_support read_certain read_support_close read_support_near
-    together_support together_support_close
+    together_support together_support_close window_support converse_support
     """.split()
 )
-EITHER = frozenset("close near few few_full".split())
+EITHER = frozenset("close near".split())
+UNUSED = frozenset(
+    """
+    absent absent_names longest_gap inserted_run share_missing thin reused longer
+    few few_full full first_person one_missing
+    """.split()
+)
+"""Inputs of the other models that add nothing to what the reader model predicts."""
 Features = dict[str, float]
 
 
@@ -84,7 +92,7 @@ def fit(found: Sequence[LabelledSet], verifier: Verifier) -> tuple[tuple[str, ..
         inputs += [derive_inputs(window) for _, window in pairs]
         truth += [float(c.supported) for c, _ in pairs]
         weights += [each.weight * share[c.supported] for c, _ in pairs]
-    names = tuple(sorted(inputs[0]))
+    names = tuple(sorted(inputs[0].keys() - UNUSED))
     x = np.array([[values[name] for name in names] for values in inputs])
     used = np.ones(len(names), bool)
     while True:
@@ -112,7 +120,8 @@ def fit_verdict(verifier: Verifier) -> None:
     books = written.claims(written.DEVELOPMENT)
     found = [
         LabelledSet("written", books, 2500, 0.5),
-        LabelledSet("written-mutated", written.mutated_claims(written.DEVELOPMENT, 40), 3500, 0.8),
+        LabelledSet("written-mutated", written.mutated_claims(written.DEVELOPMENT, 40), 2000, 0.9),
+        LabelledSet("compound", compound.claims(written.DEVELOPMENT), 500, 0.5),
     ]
     names, bias, slope = fit(found, verifier)
     logits = []
@@ -124,7 +133,9 @@ def fit_verdict(verifier: Verifier) -> None:
             logits.append(-9.0 if vetoed else bias + float(slope @ [values[name] for name in names]))
     weights = json.loads(TARGET.read_text("utf-8"))
     model = {"bias": round(bias, 4), "scale": round(scale(logits), 4)}
-    weights["reader"] = model | dict(zip(names, slope.round(4).tolist(), strict=True))
+    weights["reader"] = model | {
+        name: value for name, value in zip(names, slope.round(4).tolist(), strict=True) if value
+    }
     TARGET.write_text(json.dumps(weights, indent=1) + "\n", "utf-8")
     print(f"verdict: bias {model['bias']}, scale {model['scale']}")
 
@@ -182,8 +193,8 @@ def _weighted_quantile(values: NDArray[np.float64], weights: NDArray[np.float64]
 
 def main() -> None:
     verifier = Verifier(ColbertEncoder(), OnnxReader())
-    fit_verdict(verifier)
-    fit_short(verifier)
+    for name in sys.argv[1:] or ("reader", "short"):
+        {"reader": fit_verdict, "short": fit_short}[name](verifier)
 
 
 if __name__ == "__main__":

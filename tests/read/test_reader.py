@@ -18,6 +18,7 @@ from glossator.pipeline import wiring
 from glossator.read.cache import ReadCache
 from glossator.read.reader import FOLDER, MAX_TEXT_TOKENS, OnnxReader
 from glossator.verification.judge import Verifier
+from scripted_reader import ScriptedReader
 
 TIDES = (
     "Tides are caused mainly by the gravity of the Moon. The Sun contributes about 46 percent as much. "
@@ -217,3 +218,15 @@ def test_a_claim_is_read_against_its_part_and_together_with_the_sentences_that_s
     assert text == claim
     assert sentence in source
     assert filler[0] not in source
+
+
+@pytest.mark.parametrize(("support", "times"), [(-4.0, 1), (0.5, 3), (5.0, 1)])
+def test_a_claim_in_doubt_is_read_again_with_its_window_and_conversely(support: float, times: int) -> None:
+    reader, sentence = ScriptedReader(support), "The electric pump moves clean water from the cellar to the roof."
+    claim = "Clean water is shifted from the dark cellar up to the roof by this electric pump, at any time."
+    verifier = Verifier(reader=reader)
+    filler = " ".join(f"Part {n} of the machine was described in an earlier chapter." for n in range(40))
+    verifier.judge(claim, verifier.prepare([f"{filler} {sentence}"]))
+    in_part, *together = reader.judged
+    assert in_part == claim
+    assert together == [claim, claim, sentence][:times]

@@ -29,7 +29,7 @@ VECTOR_FEATURES = tuple(
 _STATEMENTS = ("polarity", "roles", "causes", "letters", "relation")
 READING_FEATURES = (
     *("read_support", "read_contradiction", "read_doubt", "read_doubts"),
-    *("together_support", "together_contradiction", "together_doubt"),
+    *("together_support", "together_contradiction", "together_doubt", "window_support", "converse_support"),
 )
 SHORT_INPUTS = ("by_words", "suspected", "restated", "read_support", "together_support")
 _CONTRADICTING = (

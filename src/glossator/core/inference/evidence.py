@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from heapq import nlargest
 
 from glossator.core.inference.reading import SourceText, stretch
@@ -23,9 +23,13 @@ def evidence_for(
     """
     if sum(lengths) <= MAX_EVIDENCE_TOKENS:
         return source
-    chosen = chosen_sentences(sentences_with, words, lengths, MAX_EVIDENCE_TOKENS)
+    return excerpt(source, chosen_sentences(sentences_with, words, lengths, MAX_EVIDENCE_TOKENS))
+
+
+def excerpt(source: SourceText, sentences: Iterable[int]) -> SourceText:
+    """Some sentences of a source."""
     parts, spans, start = [], [], 0
-    for part in (stretch(source, number).strip() for number in chosen):
+    for part in (stretch(source, number).strip() for number in sentences):
         parts.append(part)
         spans.append(Span(start, start + len(part)))
         start += len(part) + 1
