@@ -54,7 +54,8 @@ def check_roles(alignment: Alignment) -> CheckResult:
     found = []
     for own in mine:
         others = [other for other in theirs if other.verb.stem == own.verb.stem and (own.passive or other.passive)]
-        if others and all(_disagree(own, other) for other in others):
+        agreeing = [other for other in others if not _disagree(own, other)]
+        if len(agreeing) < len(others) and not any(_agree(own, other) for other in agreeing):
             words = ((*role, own.verb)[0] for role in (own.patient, own.agent))
             found.append(Difference("exchange", *map(alignment.claim_text, words)))
     return {"roles": float(len(found))}, found
@@ -64,6 +65,12 @@ def _disagree(own: Event, other: Event) -> bool:
     if own.negative is not None and other.negative is not None and own.negative is not other.negative:
         return True
     return _crosses(own.agent, other.agent, other.patient) or _crosses(own.patient, other.patient, other.agent)
+
+
+def _agree(own: Event, other: Event) -> bool:
+    """Whether the roles that a claim fills are filled by the same: "Noor taught the club" is about another patient."""
+    roles = ((own.agent, other.agent), (own.patient, other.patient))
+    return all(not mine or not _stems(mine).isdisjoint(_stems(theirs)) for mine, theirs in roles)
 
 
 def _crosses(own: Words, same: Words, opposite: Words) -> bool:
