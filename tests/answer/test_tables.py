@@ -9,8 +9,11 @@ import pytest
 
 import glossator
 from glossator import Answer
+from glossator.answer.table_rows import is_about
 from glossator.core.inference.reading import SourceText, read_out_rows
 from glossator.core.types import Span
+from glossator.ingest.chunk import chunk_document
+from glossator.ingest.read import read_source
 
 FILLER = "".join(f"\n## Topic {n}\n\nThe harbour number {n} lies in the north of the island.\n" for n in range(6))
 TABLE = """\
@@ -53,6 +56,42 @@ def test_link_of_a_row_opens_the_page_at_its_longest_cell(tmp_path: Path) -> Non
 def test_head_of_a_table_is_never_the_answer(tmp_path: Path) -> None:
     answer = answer_from(tmp_path, TABLE, "Which option has a default and a description?")
     assert "Option | Default | Description" not in [sentence.text for sentence in answer.sentences]
+
+
+def test_row_does_not_answer_about_a_name_that_the_book_lacks(tmp_path: Path) -> None:
+    assert answer_from(tmp_path, TABLE, "What is the default of --frigate?").abstained
+
+
+def test_row_below_two_names_of_an_option_is_about_each() -> None:
+    row = "-p, --port | 3000 | The port."
+    assert is_about(row, ["port", "default"])
+    assert not is_about(row, ["default"])
+
+
+IRREGULAR = {
+    "no head": "<tr><td>--port</td><td>3000</td></tr>",
+    "rowspan": '<tr><th>Option</th><th>Default</th></tr><tr><td rowspan="2">--port</td><td>3000</td></tr>',
+    "colspan": '<tr><th>Option</th><th>Default</th></tr><tr><td colspan="2">--port and 3000</td></tr>',
+    "other columns": "<tr><th>Option</th><th>Default</th></tr><tr><td>--port</td><td>3000</td><td>5</td></tr>",
+    "pipe": "<tr><th>Option</th><th>Default</th></tr><tr><td>--port</td><td>number | null</td></tr>",
+    "list": "<tr><th>Option</th><th>Default</th></tr><tr><td>--port</td><td><ul><li>3000</li></ul></td></tr>",
+    "one column": "<tr><th>Option</th></tr><tr><td>The default port is 3000.</td></tr>",
+}
+
+
+@pytest.mark.parametrize("rows", IRREGULAR.values(), ids=IRREGULAR)
+def test_row_that_does_not_fit_below_a_head_is_not_quoted(tmp_path: Path, rows: str) -> None:
+    (tmp_path / "page.html").write_text(f"<h1>Ports</h1><p>Words.</p><table>{rows}</table>", "utf-8")
+    document = read_source(str(tmp_path), "https://x.org", 1_000_000).documents[0]
+    (chunk,) = chunk_document(document, lambda texts: [len(text.split()) for text in texts])
+    assert [chunk.text[span.start : span.end] for span in chunk.sentences] == ["Words."]
+
+
+def test_rows_of_a_second_table_stay_below_their_own_head(tmp_path: Path) -> None:
+    second = "| Rope | Load |\n| --- | --- |\n| Hawser of the harbour | eight tonnes |\n"
+    page = f"The harbour server has these options of its command line:\n\n{TABLE}\n{second}"
+    answer = answer_from(tmp_path, page, "Which options does the command line of the harbour server have?")
+    assert "Hawser" not in answer.text
 
 
 def test_lead_in_brings_its_table(tmp_path: Path) -> None:

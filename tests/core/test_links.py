@@ -119,6 +119,11 @@ def test_row_is_matched_by_its_longest_cell() -> None:
     assert text_fragment(page, 10, len(page)) == "The%20port%20of%20the%20server."
 
 
+def test_row_with_an_empty_last_cell_is_matched_by_its_longest_cell() -> None:
+    page = "port | The port of the server. | \nhost | The host. | "
+    assert text_fragment(page, 0, page.index(" | \n")) == "The%20port%20of%20the%20server."
+
+
 def test_repeated_cell_gets_the_words_of_the_cell_before_it_as_prefix() -> None:
     page = "port | 80 | See below.\nhost | 81 | See below."
     assert text_fragment(page, page.index("host"), len(page)) == "81-,See%20below."

@@ -186,10 +186,9 @@ def _set(quote: Quote, sentence: Sentence, mark: str) -> str:
 
 
 def _table_head(row: Quote) -> str:
-    """The head of a row's table, empty if it has none: Markdown has no table without a head."""
-    columns = row.text.count(CELL_SEPARATOR) + 1
-    head = escape_marks(row.marker) or CELL_SEPARATOR.join([""] * columns)
-    return f"| {head} |\n|{' --- |' * columns}\n"
+    """The head of a row's table."""
+    columns = row.marker.count(CELL_SEPARATOR) + 1
+    return f"| {escape_marks(row.marker)} |\n|{' --- |' * columns}\n"
 
 
 def _separator(before: Quote | None, quote: Quote) -> str:

@@ -85,7 +85,7 @@ class ScoredChunk:
     """A chunk to quote from, with the vectors of its sentences, its relevance, its blocks and the heads of its tables.
 
     The blocks' offsets count from the start of the chunk, as those of its sentences do. `heads` has the head of each
-    row's table, by the start of the row, empty if the table has none.
+    row's table, by the start of the row.
     """
 
     chunk: Chunk
@@ -217,7 +217,8 @@ def _with_introduced(quotes: Sequence[Quote], best: Quote, chunks: dict[str, Sco
         found.setdefault((quote.chunk.chunk_id, quote.span.start), quote)
         for span in _fragments_after(quote):
             found.setdefault((quote.chunk.chunk_id, span.start), replace(quote, span=span))
-        for part in introduced_by(quote.span, item.chunk, item.blocks, is_answer=quote is best):
+        is_row = quote.layout is QuoteLayout.ROW
+        for part in [] if is_row else introduced_by(quote.span, item.chunk, item.blocks, is_answer=quote is best):
             introduced = Quote(quote.chunk, part.span, quote.score, part.layout, part.marker)
             found.setdefault((quote.chunk.chunk_id, part.span.start), introduced)
     return list(found.values())
@@ -273,7 +274,7 @@ def candidates(
         in_headings = {stem for _, stem in finder.find(item.chunk.context)}
         for s, span in enumerate(item.chunk.sentences):
             text, head = item.chunk.text[span.start : span.end], item.heads.get(span.start)
-            introduces = is_lead_in(text) and bool(introduced_by(span, item.chunk, item.blocks))
+            introduces = head is None and is_lead_in(text) and bool(introduced_by(span, item.chunk, item.blocks))
             if text in seen or not (introduces or (is_quotable(text) if head is None else is_quotable_row(text))):
                 continue
             seen.add(text)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from itertools import takewhile
 
-from glossator.core.types import Block, BlockKind, Chunk, Span
+from glossator.core.types import QUOTABLE_ROW, TABLE_HEAD, Block, BlockKind, Chunk, Span
 
 MAX_LENGTH = 1500
 """In characters, of all that one sentence introduces; more is left to the page that the citation opens."""
@@ -178,12 +178,14 @@ def _listed(text: str, after: Sequence[Block]) -> Iterator[Introduced]:
 
 
 def _rows(text: str, after: Sequence[Block]) -> Iterator[Introduced]:
-    """The rows of one table."""
-    rows = list(takewhile(lambda block: block.kind is BlockKind.ROW, after))
-    head = text[rows[0].start : rows[0].end] if rows and rows[0].level else ""
-    for row in rows:
-        if not row.level:
-            yield Introduced(Span(row.start, row.end), QuoteLayout.ROW, head)
+    """The rows of one table, if all can be quoted below its head."""
+    if not after or after[0].kind is not BlockKind.ROW or after[0].level != TABLE_HEAD:
+        return
+    head, *others = takewhile(lambda block: block.kind is BlockKind.ROW, after)
+    rows = list(takewhile(lambda row: row.level != TABLE_HEAD, others))
+    if all(row.level == QUOTABLE_ROW for row in rows):
+        for row in rows:
+            yield Introduced(Span(row.start, row.end), QuoteLayout.ROW, text[head.start : head.end])
 
 
 def _code(text: str, block: Block) -> Introduced:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection
 
 from glossator.core.text.words import content_words
 from glossator.core.types import CELL_SEPARATOR
+
+_OR = re.compile(r",|/| or ")
 
 
 def is_quotable_row(row: str) -> bool:
@@ -14,6 +17,7 @@ def is_quotable_row(row: str) -> bool:
 
 
 def is_about(row: str, question_words: Collection[str]) -> bool:
-    """Whether a question asks about what the first cell of a row names."""
-    named = set(content_words(row.split(CELL_SEPARATOR, maxsplit=1)[0]))
-    return bool(named) and named <= set(question_words)
+    """Whether a question asks about what the first cell of a row names: all of it, or one name of "-p, --port"."""
+    first = row.split(CELL_SEPARATOR, maxsplit=1)[0]
+    names = (set(content_words(name)) for name in (first, *_OR.split(first)))
+    return any(name and name <= set(question_words) for name in names)

@@ -41,12 +41,15 @@ class BlockKind(StrEnum):
 CELL_SEPARATOR = " | "
 """Between the cells of a table row."""
 
+TABLE_HEAD, QUOTABLE_ROW = 1, 2
+"""Levels of table rows; others have none."""
+
 
 @dataclass(frozen=True, slots=True)
 class Block:
     """One block of a document's text; headings have a `level` and an `anchor`, all blocks of a PDF an `anchor`.
 
-    A row has the `level` 1 if it is the head of a table.
+    A row has the level `TABLE_HEAD`, or `QUOTABLE_ROW` if each of its cells belongs to one column of the head.
     """
 
     kind: BlockKind

@@ -14,7 +14,7 @@ from glossator.core.text.sentences import (
     WIDE_STOPS,
     split_sentences,
 )
-from glossator.core.types import CELL_SEPARATOR, Block, BlockKind, Chunk, Document, Span
+from glossator.core.types import CELL_SEPARATOR, QUOTABLE_ROW, Block, BlockKind, Chunk, Document, Span
 
 CHUNKER_VERSION = 5
 
@@ -228,11 +228,11 @@ def _chunk(document: Document, section: _HeadingSection, group: list[_ChunkUnit]
 
 
 def _sentences(text: str, block: Block, start: int, end: int) -> list[Span]:
-    """The sentences of a block within a chunk; a table row is one, as it says something about its first cell."""
+    """The sentences of a block within a chunk; a row is one if it can be quoted below the head of its table."""
     if block.kind in _PROSE:
         return split_sentences(text, max(block.start, start), min(block.end, end))
-    is_row = block.kind is BlockKind.ROW and not block.level and block.end - block.start <= MAX_SENTENCE_LENGTH
-    return _row(text, block) if is_row else []
+    is_row = block.kind is BlockKind.ROW and block.level == QUOTABLE_ROW
+    return _row(text, block) if is_row and block.end - block.start <= MAX_SENTENCE_LENGTH else []
 
 
 def _row(text: str, block: Block) -> list[Span]:

@@ -19,7 +19,15 @@ from glossator.core.ports import Generation, Reader
 from glossator.core.question import Question
 from glossator.core.text.words import content_words
 from glossator.core.timing import stage
-from glossator.core.types import CELL_SEPARATOR, BlockKind, Chunk, RetrievalResult, RetrievedChunk
+from glossator.core.types import (
+    CELL_SEPARATOR,
+    QUOTABLE_ROW,
+    TABLE_HEAD,
+    BlockKind,
+    Chunk,
+    RetrievalResult,
+    RetrievedChunk,
+)
 from glossator.pipeline.wiring import Engine
 from glossator.retrieve import falling, level_of, probability, retrieve
 from glossator.verification.judge import is_in_model_language
@@ -55,6 +63,10 @@ MAX_PART_TOKENS, MAX_QUESTION_TOKENS = 160, 90
 ROW_TOKENS = 2.7
 """How often a token of a table row counts, so that few are read at once: among many similar rows, the model overlooks
 the one that answers."""
+
+MAX_ANSWERED_BY_OTHER_ROWS = -4.0
+"""The logit of a part with table rows if the passages found lack a word of the question: every row of a table of
+options looks like an answer to "What is the default of …?", for any name."""
 
 RANK_PENALTY = 0.02
 """Subtracted from the similarity of a part for each passage that ranks higher."""
@@ -92,6 +104,7 @@ class _NearPart:
     first: int
     source: SourceText
     nearness: float
+    has_rows: bool = False
     is_best: bool = False
     """Whether no part of its chunk is nearer."""
 
@@ -184,17 +197,35 @@ def read_question(
         for part in _parts(reader, chunk, near, rank, of_rows)
     ]
     near.sort(key=lambda part: (not part.is_best, -part.nearness))
+    rows_can_answer = not any(heads) or _has_all_words(question, chunks, heads)
     with stage("reading"):
-        read = _judge(reader, question, near[: effort.first_parts], keep=keep)
+        read = _judge(reader, question, near[: effort.first_parts], rows_can_answer=rows_can_answer, keep=keep)
         best = max((reading.answered for _, reading in read), default=0.0)
         if effort.hopeless < best < 0:
-            read += _judge(reader, question, near[effort.first_parts : effort.max_parts], keep=keep)
+            others = near[effort.first_parts : effort.max_parts]
+            read += _judge(reader, question, others, rows_can_answer=rows_can_answer, keep=keep)
     return _combined(read)
 
 
-def _judge(reader: Reader, question: str, parts: Sequence[_NearPart], *, keep: bool) -> list[tuple[_NearPart, Reading]]:
+def _has_all_words(question: str, chunks: Sequence[Chunk], heads: Sequence[Mapping[int, str]]) -> bool:
+    """Whether the passages found and the heads of their tables have all words of the question."""
+    texts = [f"{chunk.context}\n{chunk.text}" for chunk in chunks]
+    texts += {head for of_chunk in heads for head in of_chunk.values()}
+    return set(content_words(question)) <= set(content_words("\n".join(texts)))
+
+
+def _judge(
+    reader: Reader, question: str, parts: Sequence[_NearPart], *, rows_can_answer: bool, keep: bool
+) -> list[tuple[_NearPart, Reading]]:
     readings = reader.judge(question, reader.read([part.source for part in parts], keep=keep))
-    return list(zip(parts, readings, strict=False))
+    return [
+        (part, reading if rows_can_answer or not part.has_rows else _without_answer(reading))
+        for part, reading in zip(parts, readings, strict=False)
+    ]
+
+
+def _without_answer(reading: Reading) -> Reading:
+    return replace(reading, answered=min(reading.answered, MAX_ANSWERED_BY_OTHER_ROWS))
 
 
 def rescore(found: RetrievalResult, reading: QuestionReading) -> RetrievalResult:
@@ -248,14 +279,14 @@ def limited(value: float, limits: tuple[float, float]) -> float:
 
 
 def table_heads(chunk: Chunk, book: Generation) -> dict[int, str]:
-    """The head of the table of each row of a chunk, by the start of the row; empty if the table has none."""
+    """The head of the table of each row of a chunk that can be quoted, by the start of the row."""
     if CELL_SEPARATOR not in chunk.text or (document := book.documents.get(chunk.document_id)) is None:
         return {}
     heads, head = dict[int, str](), ""
     for block in document.blocks:
-        if block.kind is not BlockKind.ROW or block.level:
-            head = document.text[block.start : block.end] if block.kind is BlockKind.ROW else ""
-        elif chunk.start <= block.start and block.end <= chunk.end:
+        if block.kind is BlockKind.ROW and block.level == TABLE_HEAD:
+            head = document.text[block.start : block.end]
+        elif block.kind is BlockKind.ROW and block.level == QUOTABLE_ROW and chunk.start <= block.start < chunk.end:
             heads[block.start - chunk.start] = head
     return heads
 
@@ -268,10 +299,11 @@ def _parts(
     counts = reader.count_tokens(stretches(whole))
     starts = [span.start for span in chunk.sentences]
     lengths = [round(n * ROW_TOKENS) if start in heads else n for start, n in zip(starts, counts, strict=True)]
-    parts = [
-        _NearPart(chunk, n, part, float(similarities[n : n + len(part.sentences)].max()) - RANK_PENALTY * rank)
-        for n, part in split_source(whole, lengths, MAX_PART_TOKENS)
-    ]
+    parts = []
+    for first, part in split_source(whole, lengths, MAX_PART_TOKENS):
+        own = slice(first, first + len(part.sentences))
+        nearness = float(similarities[own].max()) - RANK_PENALTY * rank
+        parts.append(_NearPart(chunk, first, part, nearness, has_rows=not heads.keys().isdisjoint(starts[own])))
     parts.sort(key=lambda part: -part.nearness)
     return [replace(part, is_best=place == 0) for place, part in enumerate(parts)]
 

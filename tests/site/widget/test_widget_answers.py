@@ -59,10 +59,13 @@ def test_cells_of_a_quoted_row_are_shown_unaltered(page: Page) -> None:
     row = "include | **/*.md and *.mdx | Files of *both* kinds"
     script_answers(
         page,
-        answer_stream(f"| Option | Default | Use |\n| --- | --- | --- |\n| {row} [1] |", cited_source(GLOSSARY, row)),
+        answer_stream(
+            f"| Option | *Default* | [Use](https://x.org) |\n| --- | --- | --- |\n| {row} [1] |",
+            cited_source(GLOSSARY, row),
+        ),
     )
     ask(page, QUESTION)
-    expect(answers(page).locator("th")).to_have_text(["Option", "Default", "Use"])
+    expect(answers(page).locator("th")).to_have_text(["Option", "*Default*", "[Use](https://x.org)"])
     expect(answers(page).locator("td")).to_have_text(["include", "**/*.md and *.mdx", "Files of *both* kinds 1"])
     expect(answers(page).locator("em, strong")).to_have_count(0)
     expect(marks(page)).to_have_count(1)

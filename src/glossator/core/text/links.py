@@ -75,7 +75,8 @@ def _after_last(mark: str, page: str, end: int) -> int:
 
 def _longest_cell(page: str, start: int, end: int) -> tuple[int, int]:
     """The longest cell of a table row; other text as it is."""
-    is_line = page[start - 1 : start] in ("", "\n") and page[end : end + 1] in ("", "\n")
+    after = page[end : end + len(CELL_SEPARATOR)]
+    is_line = page[start - 1 : start] in ("", "\n") and (after[:1] in ("", "\n") or after == CELL_SEPARATOR)
     if not is_line or CELL_SEPARATOR not in page[start:end]:
         return start, end
     cells = page[start:end].split(CELL_SEPARATOR)

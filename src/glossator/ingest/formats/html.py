@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from glossator.core.text.superscripts import subscript, superscript
-from glossator.core.types import CELL_SEPARATOR, Block, BlockKind
+from glossator.core.types import CELL_SEPARATOR, QUOTABLE_ROW, TABLE_HEAD, Block, BlockKind
 from glossator.ingest.formats.markup import page_markup
 from glossator.ingest.formats.nodes import (
     HIDDEN_TAGS,
@@ -291,13 +291,26 @@ def _language(node: LexborNode) -> str:
 
 def _table(node: LexborNode, writer: _BlockWriter, depth: int) -> None:
     parts = [part for part in node.iter() if not traits(part).is_hidden]
+    is_irregular = node.css_first("[rowspan], [colspan]") is not None
     for caption in (part for part in parts if part.tag == "caption"):
         writer.block(BlockKind.PARAGRAPH, _cell(caption, depth))
-    for row in (row for part in parts for row in (part.iter() if part.tag != "tr" else [part])):
+    rows = [(row, part.tag == "thead") for part in parts for row in (part.iter() if part.tag != "tr" else [part])]
+    columns = 0
+    for number, (row, in_head) in enumerate(rows):
         cells = [cell for cell in row.iter() if cell.tag in ("td", "th") and not traits(cell).is_hidden]
         texts = [_cell(cell, depth) for cell in cells]
+        level = 0
+        if number == 0 and (in_head or all(cell.tag == "th" for cell in cells)) and all(map(_is_plain, cells, texts)):
+            level, columns = TABLE_HEAD, len(cells)
+        elif len(cells) == columns > 1 and not is_irregular and all(map(_is_plain, cells, texts)):
+            level = QUOTABLE_ROW
         if any(texts):
-            writer.block(BlockKind.ROW, CELL_SEPARATOR.join(texts), level=int(all(cell.tag == "th" for cell in cells)))
+            writer.block(BlockKind.ROW, CELL_SEPARATOR.join(texts), level=level)
+
+
+def _is_plain(cell: LexborNode, text: str) -> bool:
+    """Whether a cell is a single piece of text, so that its row can be shown on a line."""
+    return "|" not in text and cell.css_first("ul, ol, dl, pre, table, blockquote") is None
 
 
 def _cell(node: LexborNode, depth: int) -> str:

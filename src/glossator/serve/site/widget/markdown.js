@@ -87,9 +87,10 @@ function list(lines, context, depth) {
 }
 
 function table([head, , ...rows], context) {
+	const textOf = (line) => line.trim().replace(/^\||\|$/g, "").trim();
+	const isQuote = context.verbatim && rows.every((line) => !textOf(line).replace(context.verbatim, "").replace(MARKS, "").trim());
 	const row = (kind) => (line) => {
-		const text = line.trim().replace(/^\||\|$/g, "").trim();
-		const isQuote = context.verbatim && !text.replace(context.verbatim, "").replace(MARKS, "").trim();
+		const text = textOf(line);
 		const [, words, marks] = /^(.*?)((?:\s*\[\d{1,3}\])*)$/.exec(text);
 		const cells = isQuote ? words.split(" | ").map((cell) => verbatimNodes(cell, context.formulas)) : text.split("|").map((cell) => inline(cell.trim(), context));
 		if (isQuote) cells.at(-1).push(...written(marks, context));
