@@ -73,6 +73,10 @@ _MIN_COVERAGE = 0.2
 """Share of the words of a short claim that the source must have for the reader model to judge it: it was trained on
 claims about its source, not on others."""
 
+_MIN_READ_WORDS = 3
+"""Content words of a claim: of a shorter one, a word that the source does not contain is half, so that both readings
+must support it."""
+
 MIN_LONG_WORDS = 7
 """Content words of a claim that is not short."""
 MAX_LOGIT, MIN_SHARE = 30.0, 0.01
@@ -103,10 +107,14 @@ def is_decided_by_words(features: dict[str, float]) -> bool:
     """Whether the word comparison decides alone on a short claim.
 
     It does if it shows the claim, if a claim that follows its source has a difference or a word that the source does
-    not contain, or if hardly any of the words are in the source.
+    not contain, if that word is half of the claim and a reading does not support it, or if hardly any of the words are
+    in the source.
     """
     is_changed = features["aligned"] >= _MIN_CLOSE and bool(features["absent"] or _short_differences(features))
-    return is_changed or features["coverage"] < _MIN_COVERAGE or _score_by_words(features) >= SHOWN
+    readings = (features["read_support"], features["together_support"])
+    is_unknown = bool(features["absent"]) and features["words"] < _MIN_READ_WORDS and min(readings) < 0
+    is_elsewhere = features["coverage"] < _MIN_COVERAGE
+    return is_changed or is_unknown or is_elsewhere or _score_by_words(features) >= SHOWN
 
 
 def short_inputs(features: dict[str, float]) -> dict[str, float]:
