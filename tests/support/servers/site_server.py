@@ -33,6 +33,7 @@ class Site:
     log: list[tuple[str, int]] = field(default_factory=list)
     started: list[float] = field(default_factory=list)
     agents: set[str] = field(default_factory=set)
+    reply_seconds: float = 0.0
     running: int = 0
     most_running: int = 0
     lock: threading.Lock = field(default_factory=threading.Lock)
@@ -67,14 +68,19 @@ class _Handler(BaseHTTPRequestHandler):
             site.most_running = max(site.most_running, site.running)
             site.started.append(time.monotonic())
         try:
-            self._reply(site.pages.get(self.path, Reply(b"not here", 404)))
+            page = site.pages.get(self.path, Reply(b"not here", 404))
+            reply = page() if callable(page) else page
+            time.sleep(site.reply_seconds)
+            if reply.slow_seconds:
+                self._reply(reply)
         finally:
             with site.lock:
                 site.running -= 1
+        if not reply.slow_seconds:  # the client has it, and may ask again, before this thread goes on
+            self._reply(reply)
 
-    def _reply(self, page: Reply | Callable[[], Reply]) -> None:
+    def _reply(self, reply: Reply) -> None:
         site = self._site
-        reply = page() if callable(page) else page
         has_it = bool(reply.etag) and self.headers.get("If-None-Match") == reply.etag
         status, body = (304, b"") if has_it else (reply.status, reply.body)
         with site.lock:
