@@ -57,7 +57,7 @@ mtd[columnalign=left] { text-align: left; } mtd[columnalign=right] { text-align:
 [mathvariant|=bold] { font-weight: 700; }
 pre { clear: both; background-color: var(--shade); padding: 10px; }
 table { border-collapse: collapse; }
-th, td { border: 1px solid var(--line); padding: 3px 8px; text-align: start; }
+th, td { border: 1px solid var(--line); padding: 3px 8px; text-align: start; overflow-wrap: break-word; }
 .card, .offer { z-index: 1; }
 .card { max-width: min(340px, 100vw - 24px); padding: 10px 12px; }
 q { display: block; max-height: 9em; }
