@@ -93,13 +93,13 @@ class ModelChain(Model):
             started, begin = False, time.monotonic()
             model.calls += 1
             try:
-                async for event in _stream_once(model.model, args, kwargs, self._policy.stall_timeout):
+                async for event in _stream_once(model.model, args, kwargs, self._policy.stall_timeout_seconds):
                     started = True
                     yield event
                 model.breaker.record_success()
                 return
             except (asyncio.CancelledError, GeneratorExit):
-                silent = not started and time.monotonic() - begin > self._policy.silence_timeout
+                silent = not started and time.monotonic() - begin > self._policy.silence_timeout_seconds
                 model.breaker.record_failure() if silent else model.breaker.record_cancelled()
                 raise
             except Exception as error:
@@ -137,7 +137,7 @@ class ModelChain(Model):
                     await client.close()
 
 
-async def _stream_once(model: Model, args: Any, kwargs: Any, stall_timeout: float) -> AsyncIterator[Any]:
+async def _stream_once(model: Model, args: Any, kwargs: Any, stall_timeout_seconds: float) -> AsyncIterator[Any]:
     """The events of one call, held back until one carries output; every tool call gets a unique id."""
     held_back: list[Any] = []
     call_ids: dict[int, str] = {}
@@ -146,7 +146,7 @@ async def _stream_once(model: Model, args: Any, kwargs: Any, stall_timeout: floa
     try:
         while True:
             try:
-                async with asyncio.timeout(stall_timeout):
+                async with asyncio.timeout(stall_timeout_seconds):
                     event = await anext(events)
             except StopAsyncIteration:
                 break
