@@ -28,13 +28,11 @@ _log = logging.getLogger(__name__)
 
 @dataclass
 class ChainedModel:
-    """One model of a chain, with its circuit breaker and counters."""
+    """One model of a chain, with its circuit breaker."""
 
     label: str
     model: Model
     breaker: CircuitBreaker = field(default_factory=CircuitBreaker)
-    calls: int = 0
-    failures: int = 0
 
 
 class ModelChain(Model):
@@ -91,7 +89,6 @@ class ModelChain(Model):
             if not model.breaker.allow_call():
                 raise LanguageModelUnavailable(f"{model.label}: circuit breaker open.")
             started, begin = False, time.monotonic()
-            model.calls += 1
             try:
                 async for event in _stream_once(model.model, args, kwargs, self._policy.stall_timeout_seconds):
                     started = True
@@ -109,7 +106,6 @@ class ModelChain(Model):
 
     def _handle_failure(self, model: ChainedModel, error: Exception, attempt: int, *, final: bool) -> float:
         """Record a failure; the seconds to wait before the next attempt, or an error if there is none."""
-        model.failures += 1
         if getattr(error, "status_code", None) in _REQUEST_ERRORS:
             model.breaker.record_cancelled()
         else:
