@@ -45,7 +45,7 @@ _version_option = click.option("--version", help="Version of the book to use; by
 
 def _filters(command: Command) -> Command:
     command = _version_option(command)
-    command = click.option("--url-prefix", help="Only pages whose URL or path starts with this.")(command)
+    command = click.option("--url-prefix", help="Only pages whose URL or path begins with this.")(command)
     command = click.option("--section", help="Only this section (exact heading).")(command)
     return click.option("--chapter", help="Only this chapter (exact title).")(command)
 

@@ -19,12 +19,11 @@ from pydantic import TypeAdapter, ValidationError
 
 from glossator.core.errors import BadInput, KeyFileUnreadable, StorageError, Unauthorized
 from glossator.core.files import file_lock, write_atomically
-from glossator.serve.auth.callers import ANYONE, Caller, Scope, expand
+from glossator.serve.auth.callers import ANYONE, MAX_KEY_DAYS, Caller, Scope, expand
 from glossator.serve.auth.key_file import FORMAT, Key, KeyFile, Stamp, Text, read_key_file, stamp
 from glossator.serve.auth.tokens import sign_token, token_caller, token_claims
 
 KEYS_FILE = "keys.json"
-MAX_KEY_DAYS = 3650
 _MAX_CREDENTIAL_CHARACTERS = 4096
 _KEY = re.compile(r"gl_([0-9a-f]{16})_[0-9a-f]{64}")
 _NO_HASH = "0" * 64
