@@ -157,7 +157,7 @@ class KeyStore:
                 if stamp(self.path) != self._stamp:
                     self._accept(*read_key_file(self.path))
             except KeyFileUnreadable as error:
-                self._distrust(str(error))
+                self._report_problem(str(error))
 
     def _accept(self, file: KeyFile | None, version: Stamp | None) -> None:
         """Use the keys of a file that was read, unless that would open a closed server."""
@@ -172,7 +172,7 @@ class KeyStore:
             )
         self._file, self._stamp, self._problem = file, version, ""
 
-    def _distrust(self, problem: str) -> None:
+    def _report_problem(self, problem: str) -> None:
         """Close the server, or keep it closed; the old stamp stays, so that the next check reads the file again."""
         if problem != self._problem:
             _log.error("%s Until then, the last known keys remain valid.", problem)
