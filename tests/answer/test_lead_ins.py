@@ -9,6 +9,8 @@ import pytest
 import glossator
 from glossator import Answer
 
+pytestmark = pytest.mark.slow
+
 FILLER = "".join(f"\n# Topic {n}\n\nThe harbour number {n} lies in the north of the island.\n" for n in range(6))
 
 
