@@ -1,5 +1,5 @@
 # make run    ask the sample book, or the books in the index, at http://127.0.0.1:8000 (PORT, HOST)
-# make check  lint, types and the fast tests, in about a minute
+# make check  lint, types and the fast tests
 # make test   every check and test
 # make fix    format, and fix what can be fixed automatically
 # make bench  the numbers in the docs, measured here (ONLY="golden search" for some)

@@ -34,7 +34,7 @@ sys.path += [str(ROOT / "tests" / "support" / name) for name in ("", "servers")]
 
 SCRATCH = CACHE / "refresh"
 SWITCH_SECONDS = float(os.environ.get("SWITCH_SECONDS", "20"))
-SWITCH_EVERY = 2.0
+SWITCH_INTERVAL_SECONDS = 2.0
 MAX_SWITCH_RATIO = 1.25
 PORT = 8897
 CHUNKS = 100_000
@@ -139,7 +139,7 @@ def _measure_switches(kind: str, cache: Path) -> None:
             serve.load(PORT, asked, 2, 3.0)
             alone, running, switches = measured(), pool.submit(measured), 0
             while not running.done():
-                time.sleep(SWITCH_EVERY)
+                time.sleep(SWITCH_INTERVAL_SECONDS)
                 book.rollback()
                 switches += 1
             beside = running.result()

@@ -93,12 +93,18 @@ class Book:
 
         Unchanged text is not embedded again, and options that are not given stay. A dry run only reports.
         """
+        options = SourceOptions(
+            base_url=base_url,
+            layout=parse_layout(layout) if layout else None,
+            name=name,
+            snippets=str(snippets) if snippets else None,
+            ref=ref,
+            include=None if include is None else tuple(include),
+            exclude=None if exclude is None else tuple(exclude),
+            allow_private=allow_private,
+            versions=None if versions is None else tuple(versions),
+        )
         paths = [str(source) for source in sources]
-        chosen = parse_layout(layout) if layout else None
-        folder = str(snippets) if snippets else None
-        globs = (None if include is None else tuple(include), None if exclude is None else tuple(exclude))
-        named = None if versions is None else tuple(versions)
-        options = SourceOptions(base_url, chosen, name, folder, ref, *globs, allow_private, named)
         return self._run(pipeline.ingest(self.engine, paths, options, only, progress, dry_run=dry_run))
 
     def rollback(self) -> RollbackReport:

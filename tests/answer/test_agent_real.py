@@ -76,7 +76,7 @@ def short_answers(monkeypatch: pytest.MonkeyPatch) -> None:
 @asynccontextmanager
 async def opened(data: Path, url: str) -> AsyncIterator[Engine]:
     settings = load_settings(data_dir=data, llm=f"{url}#{MODEL}", cache_answers=0, answer_seconds=120)
-    engine = wire(settings, RetryPolicy(stall_timeout=60.0))
+    engine = wire(settings, RetryPolicy(stall_timeout_seconds=60.0))
     try:
         yield engine
     finally:

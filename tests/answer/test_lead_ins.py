@@ -9,6 +9,8 @@ import pytest
 import glossator
 from glossator import Answer
 
+pytestmark = pytest.mark.slow
+
 FILLER = "".join(f"\n# Topic {n}\n\nThe harbour number {n} lies in the north of the island.\n" for n in range(6))
 
 
@@ -178,7 +180,7 @@ def test_label_that_repeats_the_question_does_not_lead(tmp_path: Path) -> None:
     assert answer.sentences[0].text.startswith("The option --slow")
 
 
-def test_of_code_in_tabs_the_one_with_the_names_of_the_sentence_is_quoted(tmp_path: Path) -> None:
+def test_code_in_the_tab_with_the_names_of_the_sentence_is_quoted(tmp_path: Path) -> None:
     page = (
         "# Windlass\n\nIn Harbour, the ChainTask of the windlass is started from the bridge.\n\n"
         "Boatyard\n\n```\nBoatyard.start()\n```\n\nHarbour\n\n```\nHarbour.start(ChainTask)\n```\n"
@@ -198,7 +200,7 @@ def test_code_that_was_cut_off_from_its_sentence_is_quoted(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("question", ["Can I start the windlass slowly?", "start the windlass slowly"])
-def test_question_whether_or_of_keywords_gets_code_too(tmp_path: Path, question: str) -> None:
+def test_whether_questions_and_keywords_get_code(tmp_path: Path, question: str) -> None:
     page = (
         "# Windlass\n\nThe windlass of the boat can also start slowly. The chain of the boat is long.\n\n"
         "```\nwindlass --slow\n```\n"

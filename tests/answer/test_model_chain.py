@@ -28,7 +28,7 @@ from glossator.pipeline.wiring import wire
 from glossator.serve.app import create_app
 from glossator.verification.judge import Verifier
 from llm_server import (
-    LONG_COOLDOWN,
+    LONG_COOLDOWN_SECONDS,
     LlmServer,
     Reply,
     calls_tool,
@@ -117,7 +117,7 @@ async def test_only_transient_errors_are_retried_and_three_times_at_most(data: P
 
 
 async def test_a_stalled_stream_is_aborted(data: Path, server: LlmServer) -> None:
-    policy = RetryPolicy(FAST_BACKOFF, stall_timeout=2.0)
+    policy = RetryPolicy(FAST_BACKOFF, stall_timeout_seconds=2.0)
     answer = await ask(data, server, stalls(), policy=policy)
     assert (answer.mode, len(server.requests)) == (Mode.RETRIEVAL_ONLY, 3)
     begun = await ask(data, server, searches(), stalls(f"{TRUE} They have"), policy=policy)
@@ -194,7 +194,7 @@ def test_the_cooldown_reaches_every_circuit_breaker(server: LlmServer) -> None:
 async def test_readiness_shows_the_circuit_breakers(data: Path, server: LlmServer) -> None:
     server.script(fails(500))
     settings = load_settings(data_dir=data, llm=f"{server.url}#scripted", verify_models=False)
-    app = create_app(settings, wire(settings, RetryPolicy(FAST_BACKOFF), LONG_COOLDOWN))
+    app = create_app(settings, wire(settings, RetryPolicy(FAST_BACKOFF), LONG_COOLDOWN_SECONDS))
     async with (
         app.router.lifespan_context(app),
         httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://127.0.0.1") as client,
@@ -229,14 +229,14 @@ async def test_slow_checks_end_at_the_deadline(data: Path, server: LlmServer, mo
 
 async def test_a_stalled_provider_is_not_retried_while_another_is_left(data: Path, server: LlmServer) -> None:
     llms = f"{server.url}#one, {server.url}#two"
-    policy = RetryPolicy(FAST_BACKOFF, stall_timeout=2.0)
+    policy = RetryPolicy(FAST_BACKOFF, stall_timeout_seconds=2.0)
     answer = await ask(data, server, stalls(), says(TRUE), llm=llms, policy=policy)
     assert (answer.mode, [body["model"] for body in server.requests]) == (Mode.FULL, ["one", "two"])
 
 
 async def test_a_provider_that_only_hangs_opens_its_circuit_breaker(data: Path, server: LlmServer) -> None:
     server.script(stalls())
-    policy = RetryPolicy(FAST_BACKOFF, silence_timeout=0.1)
+    policy = RetryPolicy(FAST_BACKOFF, silence_timeout_seconds=0.1)
     async with opened(data, server, policy, answer_seconds=0.3) as engine:
         for _ in range(6):
             [piece async for piece in pipeline.stream(engine, Question(QUESTION))]

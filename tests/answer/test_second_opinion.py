@@ -15,7 +15,7 @@ from glossator.core.answers import ClaimInDoubt, Status
 from glossator.core.errors import SettingsError
 from glossator.core.settings import load_settings
 from glossator.pipeline.wiring import wire
-from llm_server import LONG_COOLDOWN, LlmServer, Reply, fails, html_page, no_choices, stalls
+from llm_server import LONG_COOLDOWN_SECONDS, LlmServer, Reply, fails, html_page, no_choices, stalls
 from scripted_book import server
 
 __all__ = ["server"]
@@ -35,7 +35,7 @@ def without_message() -> Reply:
     return lambda _body: JSONResponse({"id": "1", "object": "chat.completion", "created": 1, "choices": [choice]})
 
 
-def judge_at(server: LlmServer, cooldown_seconds: float = LONG_COOLDOWN) -> LanguageModelJudge:
+def judge_at(server: LlmServer, cooldown_seconds: float = LONG_COOLDOWN_SECONDS) -> LanguageModelJudge:
     provider = judge_provider(load_settings(judge=f"{server.url}#judge"))
     assert provider is not None
     return LanguageModelJudge(provider, cooldown_seconds)

@@ -62,7 +62,7 @@ def test_row_does_not_answer_about_a_name_that_the_book_lacks(tmp_path: Path) ->
     assert answer_from(tmp_path, TABLE, "What is the default of --frigate?").abstained
 
 
-def test_row_below_two_names_of_an_option_is_about_each() -> None:
+def test_row_of_an_option_with_two_names_answers_about_each() -> None:
     row = "-p, --port | 3000 | The port."
     assert is_about(row, ["port", "default"])
     assert not is_about(row, ["default"])

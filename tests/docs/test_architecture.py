@@ -85,9 +85,20 @@ def test_no_imports_form_a_cycle() -> None:
 
 
 def test_limits_have_one_prefix() -> None:
-    other = re.compile(r"^_?(?:MOST|LONGEST|LARGEST|BIGGEST|HIGHEST|FEWEST|SHORTEST|SMALLEST|LOWEST)_\w* *[:=]", re.M)
-    found = {file.name: other.findall(file.read_text("utf-8")) for file in CODE}
-    assert {name: limits for name, limits in found.items() if limits} == {}
+    superlatives = "MOST|LEAST|LONGEST|SHORTEST|LARGEST|SMALLEST|BIGGEST|HIGHEST|LOWEST|FEWEST"
+    assert _matches_in_code(rf"^_?(?:{superlatives})_\w* *[:=]") == {}
+
+
+def test_names_of_durations_end_in_their_unit() -> None:
+    durations = "TIMEOUT|DELAY|INTERVAL|COOLDOWN|PERIOD|PAUSE|WAIT|AGE"
+    assert _matches_in_code(rf"^(?:\w+_)?(?:{durations})(?:: float)? = [\d.]") == {}
+    assert _matches_in_code(rf"^ +(?:\w+_)?(?:{durations.lower()}): float = [\d.]") == {}
+
+
+def _matches_in_code(pattern: str) -> dict[str, list[str]]:
+    """What an expression finds in the code, by file."""
+    found = {str(file.relative_to(ROOT)): re.findall(pattern, file.read_text("utf-8"), re.MULTILINE) for file in CODE}
+    return {name: matches for name, matches in found.items() if matches}
 
 
 def test_no_function_has_more_than_50_lines() -> None:

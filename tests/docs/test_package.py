@@ -87,7 +87,8 @@ def test_the_wheel_names_its_licence_and_extras(wheel: Path) -> None:
     archive = zipfile.ZipFile(wheel)
     metadata = archive.read(next(name for name in archive.namelist() if name.endswith("METADATA"))).decode()
     assert "License-Expression: Apache-2.0" in metadata
-    assert any(name.endswith("licenses/LICENSE") for name in archive.namelist())
+    for file in ("LICENSE", "NOTICE"):
+        assert any(name.endswith(f"licenses/{file}") for name in archive.namelist())
     for extra in ("llm", "mcp", "otel", "postgres", "qdrant", "redis", "all"):
         assert f"Provides-Extra: {extra}" in metadata
 

@@ -268,14 +268,14 @@ def test_malformed_retry_after_falls_back_to_backoff(embedding_server: Embedding
 
 def test_slow_server_times_out(embedding_server: EmbeddingServer) -> None:
     embedding_server.faults = [Fault(seconds=0.5)] * 3
-    embedder = remote_embedder(embedding_server, policy=RequestPolicy(FAST_BACKOFF, read_timeout=0.05))
+    embedder = remote_embedder(embedding_server, policy=RequestPolicy(FAST_BACKOFF, read_timeout_seconds=0.05))
     with pytest.raises(EmbeddingModelUnavailable, match=r"cannot be reached \(it timed out\).*OPENAI_BASE_URL"):
         embedder.embed_query("Who?")
 
 
 def test_slow_response_body_times_out_as_a_whole(embedding_server: EmbeddingServer) -> None:
     embedding_server.faults = [Fault(body=b" " * 5000)] * 3
-    embedder = remote_embedder(embedding_server, policy=RequestPolicy(FAST_BACKOFF, total_timeout=0.0))
+    embedder = remote_embedder(embedding_server, policy=RequestPolicy(FAST_BACKOFF, total_timeout_seconds=0.0))
     with pytest.raises(EmbeddingModelUnavailable, match=r"cannot be reached \(it timed out\).*OPENAI_BASE_URL"):
         embedder.embed_query("Who?")
     assert len(embedding_server.requests) == FAST_BACKOFF.attempts

@@ -282,11 +282,8 @@ def test_a_folder_without_pages_says_which_files_are_none(tmp_path: Path) -> Non
 HIDDEN_INCLUDE = {"book.toml": "", "src/SUMMARY.md": "[A](a.md)", "src/a.md": "A. {{#include ../.env}}"}
 INCLUDES = {
     "mdBook without book.toml": ({"SUMMARY.md": "[A](a.md)", "a.md": "A. {{#include ../secret.md}}"}, "."),
-    "hidden file": ({"book.toml": "", "src/SUMMARY.md": "[A](a.md)", "src/a.md": "A. {{#include ../.env}}"}, "."),
-    "hidden file above": (
-        {"book.toml": "", "src/SUMMARY.md": "[A](a.md)", "src/a.md": "A. {{#include ../.env}}"},
-        "src",
-    ),
+    "hidden file": (HIDDEN_INCLUDE, "."),
+    "hidden file above": (HIDDEN_INCLUDE, "src"),
     "MDX import": ({"a.mdx": "import S from '../secret.md'\n\nA. <S />"}, "."),
     "site import": (
         {"docusaurus.config.js": "", "docs/a.mdx": "import S from '@site/../secret.md'\n\nA.\n\n<S />"},

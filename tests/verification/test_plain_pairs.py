@@ -31,7 +31,7 @@ def test_falsehood_is_not_shown(pair: dict[str, str], judge: Callable[[str, str]
 
 
 @pytest.mark.parametrize("pair", [pair for pair in PAIRS if "true" in pair], ids=lambda pair: pair["true"])
-def test_its_true_counterpart_is_accepted(pair: dict[str, str]) -> None:
+def test_true_counterpart_of_a_falsehood_is_accepted(pair: dict[str, str]) -> None:
     assert glossator.verify(pair["true"], pair["source"]).score >= LEVELS[pair["true_is"]]
 
 

@@ -146,7 +146,7 @@ def test_without_a_timely_second_opinion_the_source_is_quoted() -> None:
     assert judged(PARAPHRASE, None)[1].text.startswith("“The hip motor weighs 40 kg")
 
 
-def test_nothing_in_doubt_is_not_sent() -> None:
+def test_no_second_opinion_is_asked_without_claims_in_doubt() -> None:
     _, whole, asked = judged("It runs at 48 V.", Status.CONTRADICTED)
     assert (whole.text, asked) == ("It runs at 48 V. [1]", [])
 

@@ -168,7 +168,7 @@ def test_empty_draft_has_no_segments() -> None:
         ("`**a**` $b_1 * c_2$", "**a** b_1 * c_2"),
     ],
 )
-def test_text_is_what_a_reader_sees(markdown: str, text: str) -> None:
+def test_text_is_what_a_user_sees(markdown: str, text: str) -> None:
     assert split_draft(markdown)[0].text == text
 
 
@@ -183,7 +183,7 @@ def test_text_is_what_a_reader_sees(markdown: str, text: str) -> None:
         ("It [1]is.", ("", "It is.", "")),
     ],
 )
-def test_prefix_body_and_suffix(draft: str, parts: tuple[str, str, str]) -> None:
+def test_segment_has_prefix_body_and_suffix(draft: str, parts: tuple[str, str, str]) -> None:
     (segment,) = split_draft(draft)
     assert (segment.prefix, segment.body, segment.suffix) == parts
     assert segment.citations

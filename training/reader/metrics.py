@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Sequence
 
 import numpy as np
@@ -40,19 +39,6 @@ def evaluate(model: Reader, examples: Sequence[Example]) -> dict[str, float]:
                 found.append(best in text.evidence)
     model.train(was_training)
     return support_figures(supported) | answer_figures(answered) | _evidence_figures(found)
-
-
-def mean_by_kind(model: Reader, examples: Sequence[Example]) -> dict[str, float]:
-    """The mean probability of support for each kind of claim."""
-    scores: dict[str, list[float]] = defaultdict(list)
-    with torch.no_grad():
-        for example in examples:
-            batch = Batch.of([example])
-            values = torch.sigmoid(model(batch.tokens).supported)
-            for text, value in zip(batch.texts, values, strict=True):
-                if text.supported is not None:
-                    scores[text.kind].append(float(value))
-    return {kind: round(float(np.mean(values)), 2) for kind, values in sorted(scores.items())}
 
 
 def support_figures(rows: Sequence[tuple[bool, float]]) -> dict[str, float]:

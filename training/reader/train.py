@@ -29,8 +29,8 @@ PLAIN_DEVELOPMENT = "operations"
 HOWTO = "_howto"
 """How the names of files end that have only the questions of documentation users."""
 SHIPPED = "shipped"
-NOT_FOR_SHIPPING = ("function-words", "semantic-fragments", "sick")
-"""Public sets whose licence does not allow shipping what was trained on them."""
+NOT_FOR_SHIPPING = ("function-words", "rte", "semantic-fragments", "sick")
+"""Public sets without a licence, or with one that does not allow shipping what was trained on them."""
 STAGES = "mutations:0.3,mixed:1,templates:1,mixed:1,written:1.2"
 """Easy things first: mutated sentences, then everything with public pairs, then what language models wrote."""
 WARM_UP_STEPS = 60

@@ -10,6 +10,7 @@ import click
 
 from glossator.cli.common import ListingGroup, print_json, server_options
 from glossator.core.settings import load_settings
+from glossator.serve.auth.callers import MAX_KEY_DAYS, Scope
 
 if TYPE_CHECKING:
     from glossator.serve.auth.key_file import Key
@@ -29,11 +30,13 @@ def keys() -> None:
     multiple=True,
     default=("read",),
     show_default=True,
-    type=click.Choice(["read", "write", "admin"]),
+    type=click.Choice([scope.value for scope in Scope]),
     help="Scope of the key; admin includes write, write includes read. Can be repeated.",
 )
 @click.option("--user", help="User whose conversations the key can access.")
-@click.option("--days", type=click.IntRange(1, 3650), help="Days until the key expires; by default it never does.")
+@click.option(
+    "--days", type=click.IntRange(1, MAX_KEY_DAYS), help="Days until the key expires; by default it never does."
+)
 @server_options
 def create(
     name: str, scopes: tuple[str, ...], user: str | None, days: int | None, data_dir: Path | None, as_json: bool

@@ -16,7 +16,7 @@ import signal
 import sys
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -39,13 +39,19 @@ from glossator.core.book.sources import Layout, SourceOptions, patterns
 from glossator.core.errors import GlossatorError, QuestionError
 from glossator.core.text.characters import dump_json
 from glossator.core.types import Filters
+from glossator.core.validation import MAX_TOP_K
 
+if TYPE_CHECKING:
+    from glossator.core.conversations import SessionKey
+    from glossator.pipeline.wiring import Engine
+
+_TOP_K = click.IntRange(1, MAX_TOP_K)
 _version_option = click.option("--version", help="Version of the book to use; by default, the current one.")
 
 
 def _filters(command: Command) -> Command:
     command = _version_option(command)
-    command = click.option("--url-prefix", help="Only pages whose URL or path starts with this.")(command)
+    command = click.option("--url-prefix", help="Only pages whose URL or path begins with this.")(command)
     command = click.option("--section", help="Only this section (exact heading).")(command)
     return click.option("--chapter", help="Only this chapter (exact title).")(command)
 
@@ -112,15 +118,15 @@ def ingest(
     from glossator.cli.ingest import run_ingest
 
     options = SourceOptions(
-        base_url,
-        Layout(layout) if layout else None,
-        name,
-        snippets,
-        ref,
-        patterns(include),
-        patterns(exclude),
-        allow_private,
-        patterns(versions),
+        base_url=base_url,
+        layout=Layout(layout) if layout else None,
+        name=name,
+        snippets=snippets,
+        ref=ref,
+        include=patterns(include),
+        exclude=patterns(exclude),
+        allow_private=allow_private,
+        versions=patterns(versions),
     )
     if dry_run and watch:
         raise click.UsageError("Use either --dry-run or --watch.")
@@ -130,7 +136,7 @@ def ingest(
 @cli.command()
 @click.argument("question")
 @click.option("--selection", help="File (or - for standard input) to answer from, instead of the book.")
-@click.option("--top-k", default=5, show_default=True, type=click.IntRange(1, 100), help="Number of passages to use.")
+@click.option("--top-k", default=5, show_default=True, type=_TOP_K, help="Number of passages to use.")
 @click.option("--session", help="Conversation to add the question to; a new id starts one.")
 @_filters
 @common_options
@@ -176,7 +182,7 @@ def chat(session: str | None, data_dir: Path | None, as_json: bool, **filters: s
     run(engine, _chat(engine, key, _to_filters(filters), as_json))
 
 
-async def _chat(engine: Any, key: Any, filters: Filters, as_json: bool) -> None:
+async def _chat(engine: Engine, key: SessionKey, filters: Filters, as_json: bool) -> None:
     from glossator import pipeline
     from glossator.cli import terminal
     from glossator.core.question import Question
@@ -195,7 +201,7 @@ async def _chat(engine: Any, key: Any, filters: Filters, as_json: bool) -> None:
 
 @cli.command()
 @click.argument("query")
-@click.option("--top-k", default=5, show_default=True, type=click.IntRange(1, 100), help="Number of passages to show.")
+@click.option("--top-k", default=5, show_default=True, type=_TOP_K, help="Number of passages to show.")
 @_filters
 @common_options
 def search(query: str, top_k: int, data_dir: Path | None, as_json: bool, **filters: str | None) -> None:
@@ -352,14 +358,8 @@ def _read(name: str) -> str:
         raise QuestionError(f"{name} cannot be read ({reason}).", "Use a text file, or - for standard input.") from None
 
 
-cli.add_command(sessions)
-cli.add_command(feedback)
-cli.add_command(db)
-cli.add_command(keys)
-cli.add_command(sources)
-cli.add_command(books)
-cli.add_command(index)
-cli.add_command(rollback)
+for command in (sessions, feedback, db, keys, sources, books, index, rollback):
+    cli.add_command(command)
 
 
 def main() -> None:

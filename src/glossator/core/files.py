@@ -17,7 +17,7 @@ DATA_FILES = frozenset(
     " records.sqlite records.sqlite-journal records.sqlite-shm records.sqlite-wal".split()
 )
 """Everything that a data directory contains."""
-_LOCK_POLL_INTERVAL = 0.02
+_LOCK_POLL_SECONDS = 0.02
 _CAN_SYNC_FOLDERS = hasattr(os, "O_DIRECTORY")
 """Windows cannot open a folder, so it cannot flush one either."""
 
@@ -122,7 +122,7 @@ def _wait_for_lock(descriptor: int, busy: StorageError, deadline: float) -> None
                 raise
         if time.monotonic() >= deadline:
             raise busy from None
-        time.sleep(_LOCK_POLL_INTERVAL)
+        time.sleep(_LOCK_POLL_SECONDS)
 
 
 def sync(path: Path) -> None:

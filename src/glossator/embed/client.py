@@ -43,13 +43,13 @@ class InputType(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class RequestPolicy:
-    """Retries, timeouts (in seconds) and size limit of requests to an embedding endpoint."""
+    """Retries, timeouts and size limit of requests to an embedding endpoint."""
 
     backoff: Backoff = field(default_factory=lambda: Backoff(first_seconds=1.0, max_seconds=20.0, attempts=3))
     """If the server asks for a delay longer than `max_seconds`, the request fails at once."""
-    connect_timeout: float = 10.0
-    read_timeout: float = 30.0
-    total_timeout: float = 120.0
+    connect_timeout_seconds: float = 10.0
+    read_timeout_seconds: float = 30.0
+    total_timeout_seconds: float = 120.0
     max_response_bytes: int = 64_000_000
     """About twice a full batch of the longest vectors in use."""
 
@@ -77,7 +77,7 @@ class EmbeddingClient:
         endpoint, policy = self._endpoint, self._policy
         client = httpx2.Client(
             headers={"Authorization": f"Bearer {endpoint.api_key}"} if endpoint.api_key else {},
-            timeout=httpx2.Timeout(policy.read_timeout, connect=policy.connect_timeout),
+            timeout=httpx2.Timeout(policy.read_timeout_seconds, connect=policy.connect_timeout_seconds),
             trust_env=not endpoint.is_loopback,
         )
         weakref.finalize(self, client.close)
@@ -165,7 +165,7 @@ class EmbeddingClient:
 
     def _read(self, response: httpx2.Response) -> bytes:
         """The body, limited in size and time so that a broken server cannot block the caller."""
-        deadline, content = time.monotonic() + self._policy.total_timeout, bytearray()
+        deadline, content = time.monotonic() + self._policy.total_timeout_seconds, bytearray()
         for block in response.iter_bytes():
             content += block
             if len(content) > self._policy.max_response_bytes:

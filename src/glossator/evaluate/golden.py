@@ -60,10 +60,15 @@ class GoldenOutcome:
     facts_found: int
 
     @property
+    def found(self) -> bool:
+        """Whether an expected section is among the first results."""
+        return 1 <= self.rank <= MAX_RANK
+
+    @property
     def passed(self) -> bool:
         """Whether an answerable question was answered and its section found, or any other question was refused."""
         if self.golden.kind == "answerable":
-            return 1 <= self.rank <= MAX_RANK and not self.abstained
+            return self.found and not self.abstained
         return self.abstained == (self.golden.kind == "out_of_scope" or not self.golden.answer_in_selection)
 
 
@@ -134,7 +139,7 @@ def summarise(outcomes: list[GoldenOutcome]) -> GoldenSummary:
     return GoldenSummary(
         questions=len(outcomes),
         passed=sum(o.passed for o in outcomes),
-        section_in_top_5=_share(1 <= o.rank <= MAX_RANK for o in answerable),
+        section_in_top_5=_share(o.found for o in answerable),
         section_at_1=_share(o.rank == 1 for o in answerable),
         answerable_abstained=_share(o.abstained for o in answerable),
         out_of_scope_abstained=_share(o.abstained for o in out_of_scope),

@@ -51,9 +51,9 @@ def find_versions(routes: Sequence[str], chosen: Sequence[str] = (), *, detect: 
         found += [
             BookVersion(name, f"{above}{name}/")
             for name in sorted(names, key=_order)
-            if name in chosen or (are_versions and _is_like_a_version(name))
+            if name in chosen or (are_versions and _is_version_name(name))
         ]
-        if are_versions and _is_a_version(outside, names):
+        if are_versions and _is_one_more_version(outside, names):
             unused = next(name for name in ("latest", "released", "front") if name not in names)
             current.append(BookVersion(unused, above))
     return chosen_first((*current, *sorted(found, key=lambda version: _order(version.name))), chosen)
@@ -84,23 +84,23 @@ def _folders(routes: Iterable[str]) -> _Folders:
     return found
 
 
-def _is_like_a_version(name: str) -> bool:
+def _is_version_name(name: str) -> bool:
     return bool(name in _MOVING or _DOTTED.fullmatch(name) or _RELEASE.fullmatch(name))
 
 
 def _outside(routes: Iterable[str], above: str, names: Iterable[str]) -> set[str]:
     """The pages beside the folders that may be versions."""
-    versions = {name for name in names if _is_like_a_version(name)}
+    versions = {name for name in names if _is_version_name(name)}
     below = {route.removeprefix(above) for route in routes if route.startswith(above)}
     return {route for route in below if route.partition("/")[0] not in versions}
 
 
 def _are_versions(folders: dict[str, set[str]], outside: set[str]) -> bool:
     """Whether folders are versions: by their names, and because most of the book is in them, page by page alike."""
-    versions = {name: routes for name, routes in folders.items() if _is_like_a_version(name)}
+    versions = {name: routes for name, routes in folders.items() if _is_version_name(name)}
     if not any(_DOTTED.fullmatch(name) or name in ("stable", "latest") for name in versions):
         return False
-    if _is_a_version(outside, versions):
+    if _is_one_more_version(outside, versions):
         return True
     if len(versions) < 2 or sum(map(len, versions.values())) < len(outside):
         return False
@@ -109,10 +109,10 @@ def _are_versions(folders: dict[str, set[str]], outside: set[str]) -> bool:
     return len(shared) >= max(1, _MIN_SHARED * len(versions[current]))
 
 
-def _is_a_version(outside: set[str], folders: dict[str, set[str]]) -> bool:
+def _is_one_more_version(outside: set[str], folders: dict[str, set[str]]) -> bool:
     """Whether the pages beside the folders are one more version: the folders have many of them, too."""
     pages = outside.difference(_FRONT)
-    shared = pages & {route for name, routes in folders.items() if _is_like_a_version(name) for route in routes}
+    shared = pages & {route for name, routes in folders.items() if _is_version_name(name) for route in routes}
     return len(shared) >= max(1, _MIN_SHARED * len(pages))
 
 

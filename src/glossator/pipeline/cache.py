@@ -42,9 +42,9 @@ class AnswerCache:
             while len(self._answers) > self._max_size:
                 self._forget(next(iter(self._answers)))
 
-    def receipt_ids(self, min_age: float = 0.0) -> frozenset[str]:
+    def receipt_ids(self, min_age_seconds: float = 0.0) -> frozenset[str]:
         """The receipts of the answers that were cached at least so many seconds ago."""
-        latest = time.monotonic() - min_age
+        latest = time.monotonic() - min_age_seconds
         with self._lock:
             return frozenset(receipt_id for receipt_id, added in self._added.items() if added <= latest)
 

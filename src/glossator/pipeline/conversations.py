@@ -148,12 +148,12 @@ async def reset(engine: Engine, key: SessionKey) -> None:
     await evict_deleted_answers(engine)
 
 
-async def evict_deleted_answers(engine: Engine, min_age: float = 0.0) -> None:
+async def evict_deleted_answers(engine: Engine, min_age_seconds: float = 0.0) -> None:
     """Evict cached answers whose receipts are not stored: they were deleted or expired, here or in another process.
 
-    Answers that were cached less than `min_age` seconds ago are left: their receipts may be stored in a moment.
+    Answers that were cached less than `min_age_seconds` ago are left: their receipts may be stored in a moment.
     """
-    if cached := engine.cache.receipt_ids(min_age):
+    if cached := engine.cache.receipt_ids(min_age_seconds):
         engine.cache.evict(cached - await engine.records.stored_receipts(cached))
     await engine.records.finish_deletions()
 
@@ -213,11 +213,13 @@ async def clean_up(engine: Engine) -> CleanupResult:
     return result
 
 
-async def repeat(work: Callable[[Engine], Coroutine[Any, Any, object]], engine: Engine, interval: float) -> None:
+async def repeat(
+    work: Callable[[Engine], Coroutine[Any, Any, object]], engine: Engine, interval_seconds: float
+) -> None:
     """Do something with the records at intervals until cancelled; what fails is retried at the next one."""
     while True:
         try:
             await work(engine)
         except RecordsError as error:
             _log.warning("%s", error.message)
-        await asyncio.sleep(interval * _jitter.uniform(0.8, 1.2))
+        await asyncio.sleep(interval_seconds * _jitter.uniform(0.8, 1.2))

@@ -46,6 +46,7 @@ class Engine:
     def __init__(
         self,
         settings: Settings,
+        *,
         embedder: Embedder,
         generations: GenerationStore,
         verifier: Verifier,
@@ -79,16 +80,16 @@ class Engine:
         settings = self.settings.for_book(name)
         return Engine(
             settings,
-            self.embedder,
-            make_generations(settings),
-            self.verifier,
-            self.reader,
-            lambda: make_records(settings),
-            lambda: self.drafter,
-            self._models,
-            self.judge,
-            lambda: self.second_opinion,
-            self.load,
+            embedder=self.embedder,
+            generations=make_generations(settings),
+            verifier=self.verifier,
+            reader=self.reader,
+            open_records=lambda: make_records(settings),
+            open_drafter=lambda: self.drafter,
+            models=self._models,
+            judge=self.judge,
+            open_judge=lambda: self.second_opinion,
+            load=self.load,
         )
 
     def generation(self) -> Generation:
@@ -212,15 +213,15 @@ def wire(
     generations = make_generations(settings)
     return Engine(
         settings,
-        make_embedder(settings, generations, cooldown_seconds),
-        generations,
-        make_verifier(settings),
-        make_reader(settings),
-        lambda: make_records(settings),
-        lambda: make_drafter(settings, chain, retry_policy, cooldown_seconds),
-        tuple(provider.label for provider in chain),
-        judge.label if judge else "",
-        lambda: make_judge(judge, cooldown_seconds),
+        embedder=make_embedder(settings, generations, cooldown_seconds),
+        generations=generations,
+        verifier=make_verifier(settings),
+        reader=make_reader(settings),
+        open_records=lambda: make_records(settings),
+        open_drafter=lambda: make_drafter(settings, chain, retry_policy, cooldown_seconds),
+        models=tuple(provider.label for provider in chain),
+        judge=judge.label if judge else "",
+        open_judge=lambda: make_judge(judge, cooldown_seconds),
     )
 
 
@@ -326,12 +327,12 @@ def make_generations(settings: Settings, kind: IndexKind | None = None) -> Gener
         from glossator.store.index.qdrant.server import QdrantOptions, QdrantServer
 
         options = QdrantOptions(
-            settings.qdrant_url,
-            settings.qdrant_api_key.get_secret_value(),
-            _shared_name(settings),
-            settings.qdrant_shards,
-            settings.qdrant_replicas,
-            settings.qdrant_quantization == "scalar",
+            url=settings.qdrant_url,
+            api_key=settings.qdrant_api_key.get_secret_value(),
+            name=_shared_name(settings),
+            shards=settings.qdrant_shards,
+            replicas=settings.qdrant_replicas,
+            quantized=settings.qdrant_quantization == "scalar",
         )
         return QdrantGenerations(QdrantServer(options))
     return Generations(settings.book_dir)

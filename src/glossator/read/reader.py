@@ -33,10 +33,11 @@ MAX_SOURCE_TOKENS, MAX_HEADING_TOKENS, MAX_TEXT_TOKENS = 288, 24, 96
 """Longer sources are cut off, as in training; longer claims and questions are not judged."""
 FOLDER = Path(__file__).parent / "weights"
 MODEL, PAIRS, WORDS, TOKENIZER, HASHES = "model.onnx", "pairs.onnx", "words.bin", "tokenizer.json", "hashes.json"
-"""The SHA-256 of each file of the model, written when it is exported."""
+"""The files of the model; the last has the SHA-256 of the others, written when they are exported."""
 Item = TypeVar("Item")
 Found = TypeVar("Found")
 _START, _END = 101, 102
+"""The tokens [CLS] and [SEP]."""
 _OUTPUTS = ("supported", "contradicted", "answered", "unsupported_tokens", "point_from", "point_to", "keys_values")
 _PAIR_OUTPUTS = ("supported", "contradicted", "answered", "unsupported_tokens")
 _REINSTALL = "Install Glossator again, or set GLOSSATOR_READER=off."
@@ -125,8 +126,8 @@ class OnnxReader:
 
     def _judge(self, ids: Sequence[int], spans: Sequence[Span], source: ReadSource) -> Reading:
         outputs = self._run(ids, source)
-        meant = outputs["point_from"]
-        shares = _softmax(source.sentences @ meant / len(meant) ** 0.5)
+        query = outputs["point_from"]
+        shares = _softmax(source.sentences @ query / len(query) ** 0.5)
         return _reading(outputs, outputs["unsupported_tokens"][1 : 1 + len(spans)], spans, shares)
 
     def judge_together(self, text: str, sources: Sequence[SourceText]) -> list[Reading]:
@@ -210,5 +211,5 @@ def _sigmoid(logits: NDArray[np.float32]) -> NDArray[np.float32]:
 def _softmax(logits: NDArray[np.float32]) -> list[float]:
     if not logits.size:
         return []
-    powers = np.exp(logits - logits.max())
-    return [float(value) for value in powers / powers.sum()]
+    exponentials = np.exp(logits - logits.max())
+    return [float(value) for value in exponentials / exponentials.sum()]

@@ -46,7 +46,7 @@ class OpenBook:
 
     def start(self) -> None:
         """Start the work that is repeated while the server runs."""
-        evict = partial(evict_deleted_answers, min_age=STORING_SECONDS)
+        evict = partial(evict_deleted_answers, min_age_seconds=STORING_SECONDS)
         self._periodic.append(asyncio.create_task(repeat(clean_up, self.engine, CLEAN_UP_INTERVAL_SECONDS)))
         self._periodic.append(asyncio.create_task(repeat(evict, self.engine, EVICTION_INTERVAL_SECONDS)))
 

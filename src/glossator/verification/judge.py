@@ -45,6 +45,7 @@ MAX_SENTENCE_TOKENS = 250
 """A longer sentence is not compared, and so not supported."""
 
 _LINE_BREAK = re.compile(r"(?P<end>)(?:(?<=[.!?:;…。۔])[ \t]*\n|\n[ \t]*\n)\s*")
+"""The group `end` is where the line before the break ends."""
 
 MAX_ENCODED_TOKENS = 3000
 """Per answer, in passages and claims; beyond it, claims are judged by the word comparison only."""

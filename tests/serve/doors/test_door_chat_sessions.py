@@ -42,7 +42,7 @@ async def test_history_returns_the_answers_oldest_first(client: httpx.AsyncClien
     assert [entry["sources"] for entry in found["entries"]] == [each["sources"] for each in shown]
 
 
-async def test_history_returns_a_selection_as_the_answer_did_and_as_the_contract_of_a_history_wants_it(
+async def test_history_returns_a_selection_in_the_shapes_of_the_answer_and_of_the_contract(
     client: httpx.AsyncClient,
 ) -> None:
     shown = await chat(client, query=ABOUT_SELECTION, selected_text=SELECTION)

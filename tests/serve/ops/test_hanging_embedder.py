@@ -23,7 +23,7 @@ from glossator.embed.remote import RemoteEmbedder
 from glossator.facade import Book
 from glossator.pipeline.wiring import wire
 from glossator.serve.app import ServerOptions, create_app
-from llm_server import LONG_COOLDOWN
+from llm_server import LONG_COOLDOWN_SECONDS
 from operations import read_metrics
 
 pytestmark = pytest.mark.slow
@@ -81,7 +81,7 @@ def book() -> Iterator[RemoteBook]:
 @asynccontextmanager
 async def serving(book: RemoteBook) -> AsyncIterator[tuple[httpx.AsyncClient, RemoteEmbedder]]:
     """A client of a new server, and the server's embedder."""
-    engine = wire(book.settings, cooldown_seconds=LONG_COOLDOWN)
+    engine = wire(book.settings, cooldown_seconds=LONG_COOLDOWN_SECONDS)
     assert isinstance(engine.embedder, RemoteEmbedder)
     app = create_app(book.settings, engine, options=ServerOptions(health_cache_seconds=-1))
     transport = httpx.ASGITransport(app, raise_app_exceptions=False)

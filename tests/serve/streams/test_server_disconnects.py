@@ -56,7 +56,7 @@ def create_monitored_app(*arguments):
     return created
 
 
-run.wire = lambda settings: wire(settings, RetryPolicy(stall_timeout=300.0, silence_timeout=300.0))
+run.wire = lambda settings: wire(settings, RetryPolicy(stall_timeout_seconds=300.0, silence_timeout_seconds=300.0))
 app.create_app = create_monitored_app
 from glossator.cli.main import main
 

@@ -95,7 +95,7 @@ async def test_stream_begins_with_the_same_unavailable_notice_as_the_whole_answe
 
 
 async def test_stalled_language_model_is_aborted(data: Path, model: LlmServer) -> None:
-    policy = RetryPolicy(stall_timeout=0.2, silence_timeout=LONG_SECONDS)
+    policy = RetryPolicy(stall_timeout_seconds=0.2, silence_timeout_seconds=LONG_SECONDS)
     async with stream_server(data, policy, llm=f"{model.url}#scripted") as own_server:
         model.script(stalls(f"{FACT} [Source 1]\n\nA robot keeps"))
         client = await own_server.connect("/chat/stream", chat_body(new_id())).read_all()

@@ -17,7 +17,7 @@ from glossator.core.resilience.retry import Backoff
 from glossator.core.settings import load_settings
 from glossator.pipeline.answering import answer_question
 from glossator.pipeline.wiring import Engine, wire
-from llm_server import LONG_COOLDOWN, LlmServer, Reply, running_llm_server, says
+from llm_server import LONG_COOLDOWN_SECONDS, LlmServer, Reply, running_llm_server, says
 
 PAGES = {
     "tides.md": "# Tides\n\nTides are caused mainly by the gravity of the Moon. The Sun contributes about 46 percent"
@@ -55,7 +55,7 @@ async def opened(
 ) -> AsyncIterator[Engine]:
     """An engine whose language model is the scripted server."""
     values: dict[str, Any] = {"llm": f"{server.url}#scripted", "verify_models": False, "cache_answers": 0} | given
-    engine = wire(load_settings(data_dir=data, **values), policy, LONG_COOLDOWN)
+    engine = wire(load_settings(data_dir=data, **values), policy, LONG_COOLDOWN_SECONDS)
     try:
         yield engine
     finally:

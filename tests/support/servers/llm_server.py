@@ -19,7 +19,7 @@ from app_server import running
 
 Body = dict[str, Any]
 Reply = Callable[[Body], Response]
-LONG_COOLDOWN = 300.0
+LONG_COOLDOWN_SECONDS = 300.0
 """Seconds for which a circuit breaker stays open: none is half-open only because the machine is busy."""
 
 

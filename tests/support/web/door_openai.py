@@ -28,7 +28,7 @@ from glossator.pipeline.wiring import wire
 from glossator.serve.app import create_app
 from glossator.serve.auth.callers import Scope
 from glossator.serve.auth.keys import KEYS_FILE, KeyStore
-from llm_server import LONG_COOLDOWN, LlmServer
+from llm_server import LONG_COOLDOWN_SECONDS, LlmServer
 
 PATH = "/v1/chat/completions"
 MESSAGES = [{"role": "user", "content": QUESTION}]
@@ -45,7 +45,7 @@ MARK = re.compile(r"\[\d+\]")
 def openai_server(folder: Path, **settings: Any) -> Iterator[str]:
     """The address of a server on a port of its own."""
     loaded = load_settings(data_dir=folder, **settings)
-    engine = wire(loaded, RetryPolicy(stall_timeout=600.0), LONG_COOLDOWN)
+    engine = wire(loaded, RetryPolicy(stall_timeout_seconds=600.0), LONG_COOLDOWN_SECONDS)
     with running(create_app(loaded, engine)) as address:
         yield address
 

@@ -22,7 +22,7 @@ from glossator.core.settings import load_settings
 from glossator.pipeline.wiring import wire
 from glossator.serve.app import ServerOptions, create_app
 from glossator.serve.doors.streams import StreamLimits, Streams
-from llm_server import LONG_COOLDOWN, LlmServer, running_llm_server
+from llm_server import LONG_COOLDOWN_SECONDS, LlmServer, running_llm_server
 
 Body = dict[str, Any]
 
@@ -132,7 +132,7 @@ async def serving(
 ) -> AsyncIterator[httpx.AsyncClient]:
     """A client of a server in this process, from start to shutdown."""
     loaded = load_settings(data_dir=data, **settings)
-    engine = wire(loaded, cooldown_seconds=LONG_COOLDOWN)
+    engine = wire(loaded, cooldown_seconds=LONG_COOLDOWN_SECONDS)
     app = create_app(loaded, engine, streams=Streams(LONG_STREAM_TIMEOUTS), options=options)
     transport = httpx.ASGITransport(app, raise_app_exceptions=False)
     async with (

@@ -19,7 +19,7 @@ from glossator.core.settings import load_settings
 from glossator.pipeline.wiring import Engine, wire
 from glossator.serve.app import ServerOptions, create_app
 from glossator.serve.doors.streams import Streams
-from llm_server import LONG_COOLDOWN, LlmServer
+from llm_server import LONG_COOLDOWN_SECONDS, LlmServer
 
 SECRET_ERROR = "something secret in /etc/place"  # noqa: S105 - the text of an error
 HEALTH_PATHS = ("/health", "/ask/health", "/readyz")
@@ -36,7 +36,7 @@ async def open_server(
 ) -> AsyncIterator[tuple[httpx.AsyncClient, Engine]]:
     """A client of a server in this process, and the server's engine."""
     settings = load_settings(data_dir=folder, **values)
-    engine = wire(settings, cooldown_seconds=LONG_COOLDOWN)
+    engine = wire(settings, cooldown_seconds=LONG_COOLDOWN_SECONDS)
     app = create_app(settings, engine, streams=Streams(LONG_STREAM_TIMEOUTS), options=options)
     transport = httpx.ASGITransport(app, raise_app_exceptions=False)
     async with (

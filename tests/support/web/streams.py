@@ -25,7 +25,7 @@ from glossator.core.settings import load_settings
 from glossator.pipeline.wiring import Engine, wire
 from glossator.serve.app import create_app
 from glossator.serve.doors.streams import StreamLimits, Streams
-from llm_server import LONG_COOLDOWN, LlmServer, Reply, says
+from llm_server import LONG_COOLDOWN_SECONDS, LlmServer, Reply, says
 
 SENTENCES = (
     FACT,
@@ -312,7 +312,7 @@ async def eventually(condition: Callable[[], object]) -> None:
 async def stream_server(folder: Path, policy: RetryPolicy = NO_TIMEOUTS, **values: Any) -> AsyncIterator[StreamServer]:
     """A server from start to shutdown, which gives nothing up because the machine is busy."""
     settings = load_settings(data_dir=folder, **(LONG_TIMEOUTS | values))
-    engine, streams = wire(settings, policy, LONG_COOLDOWN), Streams(NO_LIMITS)
+    engine, streams = wire(settings, policy, LONG_COOLDOWN_SECONDS), Streams(NO_LIMITS)
     app = create_app(settings, engine, streams=streams)
     transport = httpx.ASGITransport(app, raise_app_exceptions=False)
     async with (

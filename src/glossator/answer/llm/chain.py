@@ -28,13 +28,11 @@ _log = logging.getLogger(__name__)
 
 @dataclass
 class ChainedModel:
-    """One model of a chain, with its circuit breaker and counters."""
+    """One model of a chain, with its circuit breaker."""
 
     label: str
     model: Model
     breaker: CircuitBreaker = field(default_factory=CircuitBreaker)
-    calls: int = 0
-    failures: int = 0
 
 
 class ModelChain(Model):
@@ -91,15 +89,14 @@ class ModelChain(Model):
             if not model.breaker.allow_call():
                 raise LanguageModelUnavailable(f"{model.label}: circuit breaker open.")
             started, begin = False, time.monotonic()
-            model.calls += 1
             try:
-                async for event in _stream_once(model.model, args, kwargs, self._policy.stall_timeout):
+                async for event in _stream_once(model.model, args, kwargs, self._policy.stall_timeout_seconds):
                     started = True
                     yield event
                 model.breaker.record_success()
                 return
             except (asyncio.CancelledError, GeneratorExit):
-                silent = not started and time.monotonic() - begin > self._policy.silence_timeout
+                silent = not started and time.monotonic() - begin > self._policy.silence_timeout_seconds
                 model.breaker.record_failure() if silent else model.breaker.record_cancelled()
                 raise
             except Exception as error:
@@ -109,7 +106,6 @@ class ModelChain(Model):
 
     def _handle_failure(self, model: ChainedModel, error: Exception, attempt: int, *, final: bool) -> float:
         """Record a failure; the seconds to wait before the next attempt, or an error if there is none."""
-        model.failures += 1
         if getattr(error, "status_code", None) in _REQUEST_ERRORS:
             model.breaker.record_cancelled()
         else:
@@ -137,7 +133,7 @@ class ModelChain(Model):
                     await client.close()
 
 
-async def _stream_once(model: Model, args: Any, kwargs: Any, stall_timeout: float) -> AsyncIterator[Any]:
+async def _stream_once(model: Model, args: Any, kwargs: Any, stall_timeout_seconds: float) -> AsyncIterator[Any]:
     """The events of one call, held back until one carries output; every tool call gets a unique id."""
     held_back: list[Any] = []
     call_ids: dict[int, str] = {}
@@ -146,7 +142,7 @@ async def _stream_once(model: Model, args: Any, kwargs: Any, stall_timeout: floa
     try:
         while True:
             try:
-                async with asyncio.timeout(stall_timeout):
+                async with asyncio.timeout(stall_timeout_seconds):
                     event = await anext(events)
             except StopAsyncIteration:
                 break

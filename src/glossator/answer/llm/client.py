@@ -10,8 +10,8 @@ from agents import OpenAIChatCompletionsModel
 
 from glossator.answer.llm.providers import Provider
 
-CONNECT_TIMEOUT = 5.0
-PROBE_TIMEOUT = 20.0
+CONNECT_TIMEOUT_SECONDS = 5.0
+PROBE_TIMEOUT_SECONDS = 20.0
 _NO_PARAMETERS: dict[str, object] = {"type": "object", "properties": {}}
 _NOT_A_COMPLETION = "the response is not a chat completion: check the address"
 _REMEDIES = {
@@ -32,9 +32,9 @@ def make_client(provider: Provider, timeout: httpx2.Timeout) -> openai.AsyncOpen
     return client
 
 
-def make_model(provider: Provider, timeout: float) -> OpenAIChatCompletionsModel:
+def make_model(provider: Provider, timeout_seconds: float) -> OpenAIChatCompletionsModel:
     """A provider's model, for the Agents SDK."""
-    client = make_client(provider, httpx2.Timeout(timeout, connect=CONNECT_TIMEOUT))
+    client = make_client(provider, httpx2.Timeout(timeout_seconds, connect=CONNECT_TIMEOUT_SECONDS))
     client.chat.completions = _Completions(client)  # type: ignore[misc]
     return OpenAIChatCompletionsModel(provider.model, client)
 
@@ -52,7 +52,7 @@ class _Completions(openai.resources.chat.AsyncCompletions):
 
 async def probe(provider: Provider) -> str:
     """What is wrong with a provider and how to fix it; empty if it answers."""
-    client = make_client(provider, httpx2.Timeout(PROBE_TIMEOUT))
+    client = make_client(provider, httpx2.Timeout(PROBE_TIMEOUT_SECONDS))
     try:
         completion = await client.chat.completions.create(
             model=provider.model,

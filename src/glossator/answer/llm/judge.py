@@ -17,7 +17,7 @@ from glossator.core.answers import ClaimInDoubt, Status
 from glossator.core.resilience.breaker import COOLDOWN_SECONDS, CircuitBreaker
 from glossator.core.text.characters import strip_tags
 
-SECONDS = 8.0
+TIMEOUT_SECONDS = 8.0
 """For the whole request, if the answer has no earlier deadline; after that, the claims stay doubtful."""
 
 MAX_CLAIMS = 20
@@ -39,12 +39,12 @@ class LanguageModelJudge:
         """The provider and the model."""
         return self._provider.label
 
-    def judge(self, claims: Sequence[ClaimInDoubt], seconds: float = SECONDS) -> list[Status | None]:
+    def judge(self, claims: Sequence[ClaimInDoubt], seconds: float = TIMEOUT_SECONDS) -> list[Status | None]:
         """A status for each claim; None where the model gave none, or not in time."""
         found: dict[int, Status] = {}
         if self._breaker.allow_call():
             try:
-                found = asyncio.run(self._ask(claims[:MAX_CLAIMS], min(seconds, SECONDS)))
+                found = asyncio.run(self._ask(claims[:MAX_CLAIMS], min(seconds, TIMEOUT_SECONDS)))
                 self._breaker.record_success()
             except Exception as error:  # whatever a provider sends, the claims stay doubtful
                 self._breaker.record_failure()

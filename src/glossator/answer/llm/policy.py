@@ -15,10 +15,10 @@ class RetryPolicy:
 
     backoff: Backoff = _BACKOFF
     """A provider whose Retry-After asks for more than the longest delay is not tried again."""
-    stall_timeout: float = 10.0
-    """Seconds without an event after which a stream is aborted."""
-    silence_timeout: float = 3.0
-    """A call cancelled after this many seconds without any output counts as a failure of the provider."""
+    stall_timeout_seconds: float = 10.0
+    """A stream without an event for this long is aborted."""
+    silence_timeout_seconds: float = 3.0
+    """A call that is cancelled after this time without any output counts as a failure of the provider."""
 
 
 DEFAULT_RETRY_POLICY = RetryPolicy()

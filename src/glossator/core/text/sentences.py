@@ -19,7 +19,7 @@ STOPS, WIDE_STOPS, OTHER_STOPS = ".!?…", "。！？｡", "۔؟।॥"
 CLOSERS = "\"'”’»)\\]}」』）】*_"
 """Characters allowed between a mark and the end of its sentence, for use in a character class."""
 
-LOOKAHEAD = 24
+LOOKAHEAD_CHARACTERS = 24
 """Characters after a mark that `is_inside_sentence` looks at."""
 
 _BOUNDARY = re.compile(
@@ -76,7 +76,7 @@ def split_sentences(text: str, start: int = 0, end: int | None = None) -> list[S
 def _is_inside_sentence(text: str, begin: int, match: re.Match[str], stop: int, cased: bool) -> bool:
     """Whether a match is not a boundary, given the text around it."""
     dot, after = match.start(), match.end()
-    rest = text[after : min(stop, after + LOOKAHEAD)].lstrip()
+    rest = text[after : min(stop, after + LOOKAHEAD_CHARACTERS)].lstrip()
     return is_inside_sentence(text[max(begin, dot - 40) : dot], text[dot] + match["ascii"], rest, cased)
 
 

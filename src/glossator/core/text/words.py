@@ -73,11 +73,8 @@ def all_words(text: str) -> list[str]:
 
 def content_words(text: str) -> list[str]:
     """Stems of the words that carry meaning, in order."""
-    return (
-        list(_content_words(text))
-        if len(text) <= _MAX_CACHED_LENGTH
-        else [stem(w) for w in all_words(text) if w not in _STOP_WORDS]
-    )
+    find = _content_words if len(text) <= _MAX_CACHED_LENGTH else _content_words.__wrapped__
+    return list(find(text))
 
 
 @lru_cache(8192)

@@ -14,7 +14,7 @@ from glossator.ingest.fetch.urls import joined, root_of
 
 MAX_ROBOTS_BYTES = 512_000
 """As RFC 9309 asks; the rest is ignored."""
-MAX_CRAWL_DELAY = 60.0
+MAX_CRAWL_DELAY_SECONDS = 60.0
 
 
 @dataclass(slots=True)
@@ -23,7 +23,7 @@ class Robots:
 
     rules: Protego
     sitemaps: tuple[str, ...]
-    delay: float
+    delay_seconds: float
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _next: float = 0.0
 
@@ -32,12 +32,12 @@ class Robots:
 
     def wait(self, fetcher: Fetcher) -> None:
         """Wait for the next turn."""
-        if not self.delay:
+        if not self.delay_seconds:
             return
         with self._lock:
             now = time.monotonic()
             begin = max(now, self._next)
-            self._next = begin + self.delay
+            self._next = begin + self.delay_seconds
         fetcher.wait(begin - now)
 
 
@@ -50,6 +50,6 @@ def read_robots(fetcher: Fetcher, url: str) -> Robots:
     except FetchRefused:  # a host that must not be fetched from is refused with its pages
         text = ""
     rules = Protego.parse(text.removeprefix("\ufeff"))
-    delay = min(float(rules.crawl_delay(USER_AGENT) or 0.0), MAX_CRAWL_DELAY)
+    delay = min(float(rules.crawl_delay(USER_AGENT) or 0.0), MAX_CRAWL_DELAY_SECONDS)
     found = (joined(address, sitemap) for sitemap in rules.sitemaps)
     return Robots(rules, tuple(dict.fromkeys(filter(None, found))), delay)

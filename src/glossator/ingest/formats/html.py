@@ -12,7 +12,7 @@ from glossator.core.types import CELL_SEPARATOR, QUOTABLE_ROW, TABLE_HEAD, Block
 from glossator.ingest.formats.markup import page_markup
 from glossator.ingest.formats.nodes import (
     HIDDEN_TAGS,
-    INVISIBLE,
+    REMOVED_CHARACTERS,
     Traits,
     formula_tex,
     is_inline_formula,
@@ -270,7 +270,7 @@ def _code(node: LexborNode, writer: _BlockWriter) -> None:
     _remove(node, _NOT_CODE_SELECTOR)
     for line_break in node.css("br"):
         line_break.replace_with("\n")
-    code = INVISIBLE.sub("", node.text()).strip("\n").rstrip()
+    code = REMOVED_CHARACTERS.sub("", node.text()).strip("\n").rstrip()
     if not code.strip():
         return
     fence = "```"

@@ -34,7 +34,7 @@ _HIDDEN_STYLE = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden", re.IGN
 _DELETED_STYLE = re.compile(r"text-decoration(?:-line)?\s*:[^;]*line-through", re.IGNORECASE)
 _SHOWN_TAGS = frozenset("del s strike rp rt".split())
 _TELLING_ATTRIBUTES = frozenset("class style hidden aria-hidden type".split())
-INVISIBLE = re.compile(f"[{LINE_BREAK_HINTS}\u0000]")
+REMOVED_CHARACTERS = re.compile(f"[{LINE_BREAK_HINTS}\u0000]")
 
 
 def formula_tex(node: LexborNode) -> str:
@@ -112,7 +112,7 @@ def is_inline_formula(node: LexborNode) -> bool:
 
 def visible_text(text: str | None) -> str:
     """Text without invisible characters."""
-    return text if text and text.isascii() and "\0" not in text else INVISIBLE.sub("", text or "")
+    return text if text and text.isascii() and "\0" not in text else REMOVED_CHARACTERS.sub("", text or "")
 
 
 def one_line(text: str) -> str:

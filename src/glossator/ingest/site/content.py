@@ -23,7 +23,7 @@ if TYPE_CHECKING:  # the child process needs no HTTP client
 
 MAX_LINKS = 5_000
 HTML_TYPES = frozenset({"text/html", "application/xhtml+xml"})
-_FURNITURE = ", ".join(
+_BOILERPLATE = ", ".join(
     "[role=navigation] [role=search] [role=contentinfo] [role=dialog] [role=alertdialog] [role=banner]:not(:has(h1))"
     " body>header:not(:has(h1))".split()
 )
@@ -90,7 +90,7 @@ def _parse(url: str, robots: str, html: str) -> SitePage:
     canonical = _attribute(tree, "link[rel~=canonical][href]", "href")
     links = (*_redirect(tree, base), *(() if rules & {"nofollow", "none"} else _links(tree, base)))
     site_name = _attribute(tree, "meta[property='og:site_name'][content]", "content")
-    _remove_furniture(tree)
+    _remove_boilerplate(tree)
     extracted = extract_parsed(tree, notes)
     is_indexed = not rules & {"noindex", "none"}
     own = (canonical and joined(base, canonical)) or url
@@ -120,7 +120,7 @@ def _header_rules(header: str) -> Iterator[str]:
 
 
 def _redirect(tree: LexborHTMLParser, base: str) -> tuple[str, ...]:
-    """Where a page without text of its own sends its reader."""
+    """Where a page without text of its own redirects to."""
     found = _REFRESH.match(_attribute(tree, "meta[http-equiv=refresh i][content]", "content"))
     target = joined(base, found[1]) if found else None
     return (target,) if target else ()
@@ -131,10 +131,10 @@ def _links(tree: LexborHTMLParser, base: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(filter(None, (joined(base, node.attributes.get("href") or "") for node in nodes))))
 
 
-def _remove_furniture(tree: LexborHTMLParser) -> None:
+def _remove_boilerplate(tree: LexborHTMLParser) -> None:
     """Remove what surrounds the text of every page of a site, and dialogs about cookies."""
     content = {node.mem_id for node in tree.css(_CONTENT)}
-    found = list(tree.css(_FURNITURE))
+    found = list(tree.css(_BOILERPLATE))
     for node in tree.css("div[id], div[class], aside[id], aside[class]"):
         names = f"{node.id or ''} {node.attributes.get('class') or ''}"
         if node.mem_id not in content and _BANNER.search(names):

@@ -65,7 +65,7 @@ class Crawl:
         self.requested |= set(wanted)
         self.planned += len(wanted)
         found: list[SitePage] = []
-        pool = ThreadPoolExecutor(1 if self.robots.delay else MAX_CONCURRENT_REQUESTS)
+        pool = ThreadPoolExecutor(1 if self.robots.delay_seconds else MAX_CONCURRENT_REQUESTS)
         try:
             for start in range(0, len(wanted), _BATCH_PAGES):
                 batch = wanted[start : start + _BATCH_PAGES]

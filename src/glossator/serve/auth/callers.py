@@ -8,6 +8,9 @@ from enum import StrEnum
 
 from glossator.core.errors import Forbidden
 
+MAX_KEY_DAYS = 3650
+"""How long a key that expires is valid at most."""
+
 
 class Scope(StrEnum):
     """What a caller may do; each scope includes those before it."""

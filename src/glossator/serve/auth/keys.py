@@ -19,12 +19,11 @@ from pydantic import TypeAdapter, ValidationError
 
 from glossator.core.errors import BadInput, KeyFileUnreadable, StorageError, Unauthorized
 from glossator.core.files import file_lock, write_atomically
-from glossator.serve.auth.callers import ANYONE, Caller, Scope, expand
+from glossator.serve.auth.callers import ANYONE, MAX_KEY_DAYS, Caller, Scope, expand
 from glossator.serve.auth.key_file import FORMAT, Key, KeyFile, Stamp, Text, read_key_file, stamp
 from glossator.serve.auth.tokens import sign_token, token_caller, token_claims
 
 KEYS_FILE = "keys.json"
-MAX_KEY_DAYS = 3650
 _MAX_CREDENTIAL_CHARACTERS = 4096
 _KEY = re.compile(r"gl_([0-9a-f]{16})_[0-9a-f]{64}")
 _NO_HASH = "0" * 64
@@ -158,7 +157,7 @@ class KeyStore:
                 if stamp(self.path) != self._stamp:
                     self._accept(*read_key_file(self.path))
             except KeyFileUnreadable as error:
-                self._distrust(str(error))
+                self._report_problem(str(error))
 
     def _accept(self, file: KeyFile | None, version: Stamp | None) -> None:
         """Use the keys of a file that was read, unless that would open a closed server."""
@@ -173,7 +172,7 @@ class KeyStore:
             )
         self._file, self._stamp, self._problem = file, version, ""
 
-    def _distrust(self, problem: str) -> None:
+    def _report_problem(self, problem: str) -> None:
         """Close the server, or keep it closed; the old stamp stays, so that the next check reads the file again."""
         if problem != self._problem:
             _log.error("%s Until then, the last known keys remain valid.", problem)

@@ -7,7 +7,7 @@ import re
 from glossator.core.text.characters import INVISIBLE
 from glossator.core.text.sentences import (
     CLOSERS,
-    LOOKAHEAD,
+    LOOKAHEAD_CHARACTERS,
     MAX_SENTENCE_LENGTH,
     OTHER_STOPS,
     STOPS,
@@ -129,9 +129,9 @@ class SentenceScanner:
         text, begin = self._draft.text, self._begin
         if text[at] not in STOPS:
             return False
-        before, rest = text[max(begin, at - 40) : at], text[beyond : beyond + LOOKAHEAD]
+        before, rest = text[max(begin, at - 40) : at], text[beyond : beyond + LOOKAHEAD_CHARACTERS]
         has_uppercase = self._draft.has_uppercase or text[begin:at] != text[begin:at].lower()
-        whole = self._draft.complete or len(rest) == LOOKAHEAD or len(f"{rest}.".split()) > 1
+        whole = self._draft.complete or len(rest) == LOOKAHEAD_CHARACTERS or len(f"{rest}.".split()) > 1
         if not whole and needs_next_word(before, text[at:stop], rest, has_uppercase):
             raise NeedMoreText
         return is_inside_sentence(before, text[at:stop], rest, has_uppercase)

@@ -174,7 +174,7 @@ def check_assertions(alignment: Alignment) -> CheckResult:
         if not places or any(n not in only_mentioned for n in places):
             continue
         mention = only_mentioned[places[0]]
-        if asserts(alignment.claim, index, mention.reality, source[mention.event].form):
+        if asserts(alignment.claim, index, mention.factuality, source[mention.event].form):
             found.append(Difference("modality", "", alignment.source_text(source[mention.cue])))
     return {"unasserted": float(len(found))}, found
 

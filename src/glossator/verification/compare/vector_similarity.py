@@ -13,7 +13,7 @@ from glossator.verification.compare.windows import Window
 from glossator.verification.reading.tokenizer import TokenizedText
 from glossator.verification.reading.tokens import Token
 
-LEAST_SIMILAR = 3
+AVERAGED_WORDS = 3
 """How many of the least similar words are averaged, so that one changed word counts in a long sentence too."""
 
 
@@ -30,10 +30,10 @@ def vector_features(
     )
     return {
         "likeness": float(in_window.mean()),
-        "likeness_low": float(np.sort(in_window)[:LEAST_SIMILAR].mean()),
+        "likeness_low": float(np.sort(in_window)[:AVERAGED_WORDS].mean()),
         "likeness_least": float(in_window.min()),
         "likeness_anywhere": float(anywhere.mean()),
-        "likeness_anywhere_low": float(np.sort(anywhere)[:LEAST_SIMILAR].mean()),
+        "likeness_anywhere_low": float(np.sort(anywhere)[:AVERAGED_WORDS].mean()),
         **_replaced_features(claim, tokenized, source, comparison),
     }
 

@@ -21,7 +21,7 @@ _MAX_GAP = 3
 """Function words between an infinitive or auxiliary and the word that names the event."""
 
 
-class Reality(StrEnum):
+class Factuality(StrEnum):
     """How a text presents an event that it does not assert."""
 
     OPEN = "open"
@@ -37,7 +37,7 @@ class Mention:
 
     event: int
     cue: int
-    reality: Reality
+    factuality: Factuality
 
 
 def mentions(tokens: Sequence[Token]) -> Iterator[Mention]:
@@ -46,20 +46,20 @@ def mentions(tokens: Sequence[Token]) -> Iterator[Mention]:
     for at, token in enumerate(tokens):
         found = None
         if token.form in _HYPOTHETICAL:
-            found, reality = _hypothetical(tokens, at), Reality.HYPOTHETICAL
+            found, factuality = _hypothetical(tokens, at), Factuality.HYPOTHETICAL
         elif token.form == "being":
-            found, reality = _event(tokens, at + 1), Reality.IN_PROGRESS
+            found, factuality = _event(tokens, at + 1), Factuality.IN_PROGRESS
         elif token.form == "used":
-            found, reality = _habit(tokens, at), Reality.FORMER
+            found, factuality = _habit(tokens, at), Factuality.FORMER
         elif token.form == "about" and tokens[at + 1 : at + 2] and tokens[at + 1].form == "to":
-            found, reality = _event(tokens, at + 2), Reality.OPEN
+            found, factuality = _event(tokens, at + 2), Factuality.OPEN
         elif token.form in cues["unrealized"] and _is_statement(tokens, at):
-            found, reality = _infinitive(tokens, at) or _gerund(tokens, at), Reality.OPEN
+            found, factuality = _infinitive(tokens, at) or _gerund(tokens, at), Factuality.OPEN
         if found is not None:
-            yield Mention(found, at, reality)
+            yield Mention(found, at, factuality)
 
 
-def asserts(tokens: Sequence[Token], at: int, reality: Reality, base: str) -> bool:
+def asserts(tokens: Sequence[Token], at: int, factuality: Factuality, base: str) -> bool:
     """Whether a text asserts the event that a word names, where another one, with a base form, presents it so."""
     cues = lexicon_for(_LANGUAGE).cues
     if any(token.form in cues["unrealized"] | cues["former"] for token in tokens) or any(mentions(tokens)):
@@ -71,9 +71,9 @@ def asserts(tokens: Sequence[Token], at: int, reality: Reality, base: str) -> bo
     if any(token.form in cues["condition"] or token.form in _HYPOTHETICAL for token in before):
         return False
     is_gerund = tokens[at].form.endswith("ing") and not _BE.intersection(last)
-    if reality is Reality.FORMER:
+    if factuality is Factuality.FORMER:
         return not is_gerund and _is_present(tokens, at, base)
-    if reality is Reality.IN_PROGRESS:
+    if factuality is Factuality.IN_PROGRESS:
         return "been" in last and any(token.form in _HAVE for token in before)
     return not is_gerund
 

@@ -11,11 +11,15 @@ from glossator.ingest.formats.pdf.lines import Line, PdfPage
 
 _EDGE = 0.14
 """Of the page's height, at the top and at the bottom."""
+_ROW_HEIGHT = 3
+"""In points: lines of different pages that are this near are at one height."""
 _MIN_PAGES = 3
+_MIN_NUMBERED = 0.6
+"""Of the lines at one height, which carry a number that grows with the pages."""
 _ROUNDS = 3
 """Headers and footers may have several lines: each round removes one."""
 _NUMBER = re.compile(r"(?:^|(?<=\s))\d{1,5}(?=\s|$)")
-_DIGITS = re.compile(r"\d+|\b[ivxlc]+\b")
+_NUMERALS = re.compile(r"\d+|\b[ivxlc]+\b")
 _PAGE_NUMBER = re.compile(
     r"(?:page\s+)?[-–—|\s]*(?:\d{1,5}|[ivxlc]{1,8})[-–—|\s]*(?:(?:of|/)\s*\d{1,5})?", re.IGNORECASE
 )
@@ -36,7 +40,7 @@ def _running(pages: Sequence[PdfPage], *, top: bool) -> list[Line]:
     edge = [line for page in pages if (line := _edge_line(page, top)) is not None]
     rows: dict[int, list[Line]] = defaultdict(list)
     for line in edge:
-        rows[round(line.bottom / 3)].append(line)
+        rows[round(line.bottom / _ROW_HEIGHT)].append(line)
     found = [line for row in rows.values() for line in _of_row(row)]
     repeated = Counter(_key(line) for line in edge)
     found += [line for line in edge if repeated[_key(line)] >= _MIN_PAGES and len(_key(line)) > 1]
@@ -58,7 +62,7 @@ def _of_row(row: list[Line]) -> list[Line]:
     if len(row) < _MIN_PAGES:
         return []
     offsets = Counter(offset for line in row for offset in _offsets(line))
-    grows = bool(offsets) and offsets.most_common(1)[0][1] >= max(_MIN_PAGES, 0.6 * len(row))
+    grows = bool(offsets) and offsets.most_common(1)[0][1] >= max(_MIN_PAGES, _MIN_NUMBERED * len(row))
     return row if grows else []
 
 
@@ -69,4 +73,4 @@ def _offsets(line: Line) -> set[int]:
 
 
 def _key(line: Line) -> str:
-    return _DIGITS.sub("", line.text.lower()).strip()
+    return _NUMERALS.sub("", line.text.lower()).strip()

@@ -106,7 +106,7 @@ class GlossatorChat extends HTMLElement {
 		this.#store("sessionStorage", href);
 	}
 
-	/** Uncover what the reader followed a source to: the panel moves to the other side, or closes. */
+	/** Uncover what the user followed a source to: the panel moves to the other side, or closes. */
 	revealPage(target) {
 		const { card, panel } = this.#nodes;
 		if (!target || panel.hidden) return;
