@@ -173,6 +173,7 @@ _PHRASES = {
     "missing": "is required",
     "extra_forbidden": "is not a known field",
     "string_type": "must be a string",
+    "string_unicode": "is not valid Unicode text",
     "string_too_short": "is too short (minimum length: {min_length})",
     "string_too_long": "is too long (maximum length: {max_length})",
     "uuid_parsing": "must be a UUID",
@@ -209,5 +210,6 @@ def validation_problem(errors: list[Any], codes: dict[tuple[str, str], str]) -> 
     name, known = ".".join(path), _PHRASES.get(kind)
     if known and name:
         return Problem(400, code, f"{name} {known.format_map(first.get('ctx', {}))}.")
-    message = str(first["msg"]).removeprefix("Value error, ").removeprefix("Assertion failed, ")
-    return Problem(400, code, f"{name}: {message}" if name else message)
+    message = str(first["msg"]).removeprefix("Value error, ")
+    is_own = kind == "value_error"  # our own messages name their field
+    return Problem(400, code, f"{name}: {message}" if name and not is_own else message)
