@@ -11,6 +11,8 @@ import pytest
 
 import glossator
 from commands import CommandResult, quick_folder, run
+from glossator.cli.terminal import show_checked
+from glossator.core.answers import CheckedDraft, Sentence, Status, Verdict
 from glossator.core.question import Question
 from glossator.core.types import RetrievalResult
 from glossator.pipeline import checking
@@ -62,6 +64,13 @@ def test_supported_claim_is_shown_with_its_evidence(folder: Path) -> None:
     result = verify(folder, "The hip motor weighs 40 kilograms.", "--source", folder / "source.txt")
     assert "source 1: The hip motor weighs 40 kg." in result.out
     assert "motor.md: " in verify(folder, "The hip motor weighs 40 kilograms.").out
+
+
+@pytest.mark.parametrize("in_doubt", [False, True])
+def test_supported_claim_in_doubt_is_marked(in_doubt: bool, capsys: pytest.CaptureFixture[str]) -> None:
+    verdict = Verdict(Status.SUPPORTED, True, 0.56, None, in_doubt=in_doubt)
+    show_checked(CheckedDraft("It is on.", (Sentence("It is on.", (1,), verdict),), (), ()))
+    assert ("doubtful: an answer would quote the source instead" in capsys.readouterr().out) == in_doubt
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ import unicodedata
 from pathlib import Path
 from urllib.parse import unquote
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -112,6 +113,21 @@ def test_fragment_excludes_formulas() -> None:
     page = r"The angle $\alpha_1$ of the long arm grows with $t$. More."
     assert text_fragment(page, 0, page.index(" More")) == "of%20the%20long%20arm%20grows%20with"
     assert text_fragment("$x^2$", 0, 5) == ""
+
+
+@pytest.mark.parametrize(
+    ("page", "fragment"),
+    [
+        ("The pump runs for 10⁶ hours.", "The%20pump%20runs%20for"),
+        ("The tank of the old house stores H₂O at 10⁻³ bar.", "The%20tank%20of%20the%20old%20house%20stores"),
+        ("It grows as x^(k+1) in every year after that.", "in%20every%20year%20after%20that."),
+        ("Here x_k is the state of the robot.", "is%20the%20state%20of%20the%20robot."),
+        ("Set max_retries or max_n_tries first.", "Set%20max_retries%20or%20max_n_tries%20first."),
+        ("10⁶", ""),
+    ],
+)
+def test_fragment_excludes_superscripts_and_subscripts(page: str, fragment: str) -> None:
+    assert text_fragment(page, 0, len(page)) == fragment
 
 
 def test_row_is_matched_by_its_longest_cell() -> None:

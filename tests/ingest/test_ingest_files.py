@@ -88,6 +88,15 @@ def test_links_that_loop_or_leave_the_source_are_skipped(tmp_path: Path) -> None
     assert [d.document_id for d in read_source(str(root), "https://x.org", LIMIT).documents] == ["a.md", "deep/same.md"]
 
 
+@pytest.mark.parametrize(("target", "reason"), [(".", "links to folders are not followed"), ("a.md", "points outside")])
+def test_folder_with_nothing_but_a_link_names_the_link(target: str, reason: str, tmp_path: Path) -> None:
+    (tmp_path / "a.md").write_text("Words.", "utf-8")
+    (tmp_path / "book").mkdir()
+    (tmp_path / "book" / "link.md").symlink_to(tmp_path / target)
+    with pytest.raises(SourceError, match=rf"link\.md: .*{reason}"):
+        read_source(str(tmp_path / "book"), "", LIMIT)
+
+
 @pytest.mark.skipif(os.geteuid() == 0, reason="the superuser may read everything")
 def test_file_without_permission_is_skipped_with_a_reason(tmp_path: Path) -> None:
     (tmp_path / "a.mdx").write_text("Words.", "utf-8")

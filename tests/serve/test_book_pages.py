@@ -80,6 +80,7 @@ async def test_unknown_page_is_404(client: httpx.AsyncClient, path: str) -> None
 async def test_other_method_is_405_and_names_the_allowed_one(client: httpx.AsyncClient, method: str, path: str) -> None:
     response = await client.request(method, path)
     assert (response.status_code, response.headers["allow"]) == (405, "GET")
+    assert "Try again" not in response.text
 
 
 async def test_too_long_question_is_rejected_on_the_page(client: httpx.AsyncClient) -> None:

@@ -319,6 +319,8 @@ def _show_verdict(text: str, verdict: Verdict) -> None:
     console.print(line, soft_wrap=True)
     for reason in verdict.reasons:
         console.print(Text(sanitized(f"    {reason}"), style="yellow"), soft_wrap=True)
+    if verdict.supported and verdict.in_doubt:
+        console.print(Text("    doubtful: an answer would quote the source instead", style="yellow"), soft_wrap=True)
     if verdict.evidence:
         place = verdict.evidence.document_id or f"source {verdict.evidence.source}"
         console.print(_quotation(place if verdict.supported else "nearest", verdict.evidence), soft_wrap=True)

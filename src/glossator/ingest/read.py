@@ -90,7 +90,7 @@ def read_source(
             except SourceError as error:
                 skipped.append(SkippedFile(well_formed(str(page.path)), str(error)))
     if not documents:
-        raise SourceError(*_no_documents_message(source, [*skipped, *site.unused]))
+        raise SourceError(*_no_documents_message(source, [*skipped, *site.unused, *site.skipped]))
     distinct = tuple(_with_distinct_urls(documents, skipped))
     name = _name(site, distinct, path, reader.file_title)
     contents = SourceContents(site.name, distinct, (*noted, *skipped), name, base, site.reason, references.images.files)

@@ -138,20 +138,20 @@ def problem_from(error: Exception) -> Problem:
 
 
 _OTHER_PROBLEMS = (
-    (404, "NOT_FOUND", "no such route or model"),
-    (404, "JOB_NOT_FOUND", "no such ingest job on this host"),
-    (405, "METHOD_NOT_ALLOWED", "the route does not support this method; the `Allow` header lists those it does"),
-    (408, "REQUEST_TIMEOUT", "the request body did not arrive in time"),
-    (409, "STREAM_LOST", "a stream cannot be resumed (sent as an event)"),
-    (413, "PAYLOAD_TOO_LARGE", "the request body is too large"),
-    (415, "UNSUPPORTED_MEDIA_TYPE", "the request body is not sent as JSON, or is compressed"),
-    (421, "MISDIRECTED_REQUEST", "the `Host` header is not a name of this server"),
-    (429, "RATE_LIMITED", "too many requests from one client, or too many without a valid key"),
-    (429, "OVERLOADED", "too many requests at once"),
-    (431, "REQUEST_HEADER_FIELDS_TOO_LARGE", "the request headers are too large"),
-    (500, INTERNAL_ERROR, "a bug or misconfiguration of the server"),
-    (501, "NOT_IMPLEMENTED", "an optional feature is not installed on this server"),
-    (504, "TIMEOUT", "the request took too long"),
+    (404, "NOT_FOUND", "No such route or model"),
+    (404, "JOB_NOT_FOUND", "No such ingest job on this host"),
+    (405, "METHOD_NOT_ALLOWED", "The route does not support this method; the `Allow` header lists those it does"),
+    (408, "REQUEST_TIMEOUT", "The request body did not arrive in time"),
+    (409, "STREAM_LOST", "A stream cannot be resumed (sent as an event)"),
+    (413, "PAYLOAD_TOO_LARGE", "The request body is too large"),
+    (415, "UNSUPPORTED_MEDIA_TYPE", "The request body is not sent as JSON, or is compressed"),
+    (421, "MISDIRECTED_REQUEST", "The `Host` header is not a name of this server"),
+    (429, "RATE_LIMITED", "Too many requests from one client, or too many without a valid key"),
+    (429, "OVERLOADED", "Too many requests at once"),
+    (431, "REQUEST_HEADER_FIELDS_TOO_LARGE", "The request headers are too large"),
+    (500, INTERNAL_ERROR, "A bug or misconfiguration of the server"),
+    (501, "NOT_IMPLEMENTED", "An optional feature is not installed on this server"),
+    (504, "TIMEOUT", "The request took too long"),
 )
 
 
@@ -173,13 +173,16 @@ _PHRASES = {
     "missing": "is required",
     "extra_forbidden": "is not a known field",
     "string_type": "must be a string",
+    "string_unicode": "is not valid Unicode text",
     "string_too_short": "is too short (minimum length: {min_length})",
     "string_too_long": "is too long (maximum length: {max_length})",
+    "string_pattern_mismatch": "must match {pattern}",
     "uuid_parsing": "must be a UUID",
     "uuid_type": "must be a UUID",
     "uuid_version": "must be a UUID of version {expected_version}",
     "int_type": "must be a whole number",
     "int_parsing": "must be a whole number",
+    "int_parsing_size": "is too large",
     "int_from_float": "must be a whole number",
     "float_type": "must be a number",
     "float_parsing": "must be a number",
@@ -189,6 +192,7 @@ _PHRASES = {
     "bool_type": "must be true or false",
     "bool_parsing": "must be true or false",
     "list_type": "must be a list",
+    "too_short": "has too few items (minimum: {min_length})",
     "too_long": "has too many items (maximum: {max_length})",
     "dict_type": "must be an object",
     "model_type": "must be an object",
@@ -197,17 +201,20 @@ _PHRASES = {
     "enum": "must be {expected}",
 }
 """What is wrong with a field, by pydantic's error type and with its context: its own messages are for programmers."""
+_TYPE = re.compile(r"constrained-\w+|\w+\[.*\]")
+"""A part of pydantic's path that is not a field, but the type that it tried."""
 
 
 def validation_problem(errors: list[Any], codes: dict[tuple[str, str], str]) -> Problem:
     """A body or query that does not match its model; `codes` are a door's own codes, by field and error type."""
     first = errors[0]
-    path = [str(part) for part in first["loc"][1:]]
+    path = [str(part) for part in first["loc"][1:] if not _TYPE.fullmatch(str(part))]
     field = path[0] if path else ""
     kind = "missing" if "input" in first and first["input"] is None else str(first["type"])
     code = codes.get((field, kind), codes.get((field, ""), VALIDATION_ERROR))
     name, known = ".".join(path), _PHRASES.get(kind)
     if known and name:
         return Problem(400, code, f"{name} {known.format_map(first.get('ctx', {}))}.")
-    message = str(first["msg"]).removeprefix("Value error, ").removeprefix("Assertion failed, ")
-    return Problem(400, code, f"{name}: {message}" if name else message)
+    message = str(first["msg"]).removeprefix("Value error, ")
+    is_own = kind == "value_error"  # our own messages name their field
+    return Problem(400, code, f"{name}: {message}" if name and not is_own else message)

@@ -131,6 +131,18 @@ async def test_unusual_text_is_answered_or_rejected(client: httpx.AsyncClient, p
     assert response.status_code == 200 or error_of(response)[0] == 400
 
 
+@pytest.mark.parametrize(
+    ("path", "more", "message"),
+    [
+        ("/chat", {"query": " "}, "Query cannot be empty or whitespace only"),
+        ("/agent/chat", {"context_text": " "}, "context_text must be null or contain non-whitespace characters"),
+        ("/query", {"query": "\ud800"}, "query is not valid Unicode text."),
+    ],
+)
+async def test_message_names_the_field_once(client: httpx.AsyncClient, path: str, more: Body, message: str) -> None:
+    assert _error(await post(client, path, BODIES[path] | more))["message"] == message
+
+
 @each_path
 @pytest.mark.parametrize("content_type", JSON_CONTENT_TYPES)
 async def test_json_content_types_are_accepted(client: httpx.AsyncClient, path: str, content_type: str) -> None:

@@ -6,10 +6,12 @@ import json
 import re
 from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
+from typing import Annotated
 
 import httpx
 import pytest
 from httpx_sse import aconnect_sse
+from pydantic import BaseModel, Field, ValidationError
 
 from doors import (
     QUESTION,
@@ -21,7 +23,7 @@ from glossator.core import errors
 from glossator.core.answers import Delta
 from glossator.core.errors import GlossatorError
 from glossator.embed.local import LocalEmbedder
-from glossator.serve.problems import STATUSES, problem_from
+from glossator.serve.problems import STATUSES, problem_from, validation_problem
 from operations import (
     SECRET_ERROR,
     fail,
@@ -75,6 +77,33 @@ def test_every_error_has_a_status_and_a_code(kind: type[GlossatorError]) -> None
     if problem.status >= 500:
         assert SECRET_ERROR not in problem.message
         assert problem.message
+
+
+class Fields(BaseModel):
+    """Fields of the kinds that requests have."""
+
+    name: Annotated[str, Field(pattern="^[a-z]+$")] = "a"
+    count: int = 1
+    items: Annotated[list[int], Field(min_length=1)] = [1]
+    content: Annotated[str, Field(min_length=1)] | list[int] = "a"
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"name": "a b"}, "name must match ^[a-z]+$."),
+        ({"name": "\ud800"}, "name is not valid Unicode text."),
+        ({"count": "9" * 5000}, "count is too large."),
+        ({"items": []}, "items has too few items (minimum: 1)."),
+        ({"content": ""}, "content is too short (minimum length: 1)."),
+    ],
+    ids=lambda value: str(value)[:30],
+)
+def test_message_about_a_field_is_in_plain_words(fields: dict[str, object], message: str) -> None:
+    with pytest.raises(ValidationError) as caught:
+        Fields.model_validate(fields)
+    found = [{**error, "loc": ("body", *error["loc"])} for error in caught.value.errors()]
+    assert validation_problem(found, {}).message == message
 
 
 def test_running_out_of_memory_is_reported_as_overload() -> None:

@@ -166,6 +166,17 @@ def test_marks_of_one_source_light_up_their_own_words(page: Page) -> None:
     assert page.evaluate(HIGHLIGHTED) == [first]
 
 
+def test_mark_of_a_quote_with_a_superscript_lights_up_the_words_beside_it(page: Page, site: Site, address: str) -> None:
+    text = "<p>The pump runs for 10<sup>6</sup> hours.</p>" + (CHAT + SCRIPT).format(address=address, attributes="")
+    url = site.add("/pump", text)
+    open_chat(page, url)
+    verdicts = [{"citations": [1], "status": "supported", "score": 0.9, "quote": "The pump runs for 10⁶ hours."}]
+    script_answers(page, answer_stream("A. [1]", cited_source(f"{url}#:~:text=other", "Other."), verdicts=verdicts))
+    ask(page, QUESTION)
+    marks(page).first.click()
+    assert page.evaluate(HIGHLIGHTED) == ["The pump runs for"]
+
+
 def test_copy_button_copies_the_answer_with_citations(open_page: OpenPage) -> None:
     page = open_chat(open_page(permissions=["clipboard-read", "clipboard-write"]))
     script_answers(page, answer_stream("So it is. [1]", cited_source(f"{GLOSSARY}#zmp", "It is so.")))

@@ -10,7 +10,10 @@ from urllib.parse import quote
 from glossator.core.types import CELL_SEPARATOR
 
 _WORD = re.compile(r"\S+")
-_FORMULA = re.compile(r"\$[^$\s](?:[^$]*[^$\s])?\$")
+_RENDERED_OTHERWISE = re.compile(
+    r"\$[^$\s](?:[^$]*[^$\s])?\$|(?<!\S)[^\s$]*(?:[⁰ⁱ¹²³⁴-ⁿ₀-₎]|(?<=[^\W_])[\^_](?:\(|[^\W_](?!\w)))[^\s$]*"
+)
+"""Formulas, and words with superscripts or subscripts: the page has other characters there."""
 _ACCENTS = re.compile("[\u0300-\u036f\u0483-\u0489\u0591-\u05bd\u064b-\u065f\u0670]")
 _UNSPACED = "\u0e00"
 """First code point of the scripts without spaces between words, where any character may begin one."""
@@ -34,7 +37,7 @@ def text_fragment(page: str, start: int, end: int) -> str:
     Of a table row it is the longest cell: browsers do not match text across cells.
     """
     start, end = _longest_cell(page, start, end)
-    start, end = _without_formulas(page, start, end)
+    start, end = _without_other_characters(page, start, end)
     words = [match.span() for match in _WORD.finditer(page, start, end)]
     if not words:
         return ""
@@ -110,11 +113,11 @@ def _folded_length(page: str, at: int) -> int:
     return len(_fold(page[:at]))
 
 
-def _without_formulas(page: str, start: int, end: int) -> tuple[int, int]:
-    """The longest span without formulas, which a browser renders as other characters."""
-    formulas = [match.span() for match in _FORMULA.finditer(page, start, end)]
-    begins = [start, *(stop for _, stop in formulas)]
-    ends = [*(begin for begin, _ in formulas), end]
+def _without_other_characters(page: str, start: int, end: int) -> tuple[int, int]:
+    """The longest span without text that a browser renders as other characters."""
+    others = [match.span() for match in _RENDERED_OTHERWISE.finditer(page, start, end)]
+    begins = [start, *(stop for _, stop in others)]
+    ends = [*(begin for begin, _ in others), end]
     left, right = max(zip(begins, ends, strict=True), key=lambda span: span[1] - span[0])
     stretch = page[left:right]
     return left + len(stretch) - len(stretch.lstrip()), max(left, right - len(stretch) + len(stretch.rstrip()))

@@ -102,8 +102,8 @@ def missing_page(prefix: str = "") -> str:
 
 def problem_page(message: str, prefix: str = "") -> str:
     """The page for an error, with its message; the paths of the book begin with `prefix`."""
-    body = f'<h1>Ask the book</h1><p>{escape(message)}</p><p><a href="{escape(prefix)}/">Try again</a></p>'
-    return _page("Glossator", f"<main>{body}</main>")
+    body = f'<h1>Error</h1><p>{escape(message)} <a href="{escape(prefix)}/">Ask the book</a></p>'
+    return _page("Error", f"<main>{body}</main>")
 
 
 def reference_page() -> str:

@@ -62,9 +62,9 @@ export function textFragment({ hash }) {
 	}
 }
 
-/** A text fragment for a quote: its longest part without formulas, or the first and the last words of that. */
+/** A text fragment for a quote: its longest part without formulas and superscripts, or the first and last words of it. */
 export function fragmentFor(quote) {
-	const parts = quote.split(/\${1,2}[^$]+\${1,2}|\s\|\s|\n/).sort((one, other) => other.length - one.length);
+	const parts = quote.split(/\${1,2}[^$]+\${1,2}|\s\|\s|\n|\S*(?:[⁰ⁱ¹²³⁴-ⁿ₀-₎]|[\^_]\()\S*/).sort((one, other) => other.length - one.length);
 	const words = parts[0].trim().split(/\s+/);
 	const encoded = (some) => encodeURIComponent(some.join(" ")).replaceAll("-", "%2D");
 	return words.length > 12 ? `${encoded(words.slice(0, 5))},${encoded(words.slice(-5))}` : encoded(words);
