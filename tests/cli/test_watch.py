@@ -8,14 +8,18 @@ import signal
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
+from threading import Timer
 from typing import Any
 
 import pytest
 
 import glossator
 from commands import COMMAND, quick_folder, run
+from glossator.store.index.generations import Generations
 
 pytestmark = pytest.mark.slow
+
+TIMEOUT_SECONDS = 600.0
 
 
 @pytest.fixture
@@ -32,14 +36,19 @@ def watching(data: Path, small_book: Path) -> Iterator[subprocess.Popen[bytes]]:
     command = [*COMMAND, "ingest", small_book, "--watch", "--json", "--data-dir", small_book / "index-here" / "data"]
     data.mkdir(parents=True)
     process = subprocess.Popen(command, stdout=subprocess.PIPE, env={**os.environ, "PYTHONUNBUFFERED": "1"})
+    timeout = Timer(TIMEOUT_SECONDS, process.kill)
+    timeout.start()
     yield process
+    timeout.cancel()
     process.kill()
     process.communicate()
 
 
 def next_report(process: subprocess.Popen[bytes]) -> dict[str, Any]:
     assert process.stdout is not None
-    return json.loads(process.stdout.readline())
+    line = process.stdout.readline()
+    assert line, "the command ended, or printed nothing until the timeout"
+    return json.loads(line)
 
 
 def test_changes_are_ingested_and_a_broken_page_keeps_the_index(
@@ -61,6 +70,16 @@ def test_changes_are_ingested_and_a_broken_page_keeps_the_index(
     assert watching.wait() == 143
     assert watching.stdout is not None
     assert watching.stdout.read() == b""
+
+
+def test_a_change_during_another_ingest_is_ingested_after_it(
+    watching: subprocess.Popen[bytes], data: Path, small_book: Path
+) -> None:
+    assert next_report(watching)["documents"]["added"] == 2
+    with Generations(data).ingest_lock():
+        (small_book / "kites.md").write_text("# Kites\n\nA kite needs wind and a line.\n", "utf-8")
+        assert "Another ingest" in next_report(watching)["error"]
+    assert next_report(watching)["documents"]["added"] == 1
 
 
 def test_what_cannot_be_watched_is_refused(data: Path, small_book: Path) -> None:

@@ -19,6 +19,7 @@ TEXTS = {
     "versions": "Version 2.0.1 is out. | See v1.2. | It works with Python 3.11.",
     "URLs": "See https://x.org/a.b?c=d.e!f. | Mail a.b@x.org. | Read README.md. | Node.js is fine.",
     "initials": "J. R. R. Tolkien wrote it. | So did C. S. Lewis. | See Robert A. Heinlein. | Smith, J. (2020) did.",
+    "spaced abbreviations": "Pumpen, z. B. Kreiselpumpen, laufen. | Das ist i. d. R. so, d. h. immer. | Z. B. hier.",
     "letters that are not initials": "This is plan B. | It works. | Take vitamin C. | It helps.",
     "countries": "The U.S. economy grew. | The E.U. did not.",
     "titles": "He has a Ph.D. in maths. | She has two.",

@@ -10,6 +10,7 @@ from urllib.parse import unquote
 from playwright.sync_api import BrowserContext, Page
 
 from glossator.core.text.links import deep_link
+from glossator.core.types import CELL_SEPARATOR
 from glossator.facade import Book
 
 MIN_SHARE, MAX_ELSEWHERE = 0.5, 0.02
@@ -102,7 +103,8 @@ def sampled_links(book: Book, count: int, address: str = "") -> list[Link]:
         assert page
         start, end = chunk.start + span.start, chunk.start + span.end
         url = deep_link(chunk.url, chunk.anchor, page.text, start, end)
-        links.append(Link(address + url if url.startswith("/") else url, page.text[start:end]))
+        words = max(page.text[start:end].split(CELL_SEPARATOR), key=len)  # of a table row, the longest cell
+        links.append(Link(address + url if url.startswith("/") else url, words))
     return links
 
 

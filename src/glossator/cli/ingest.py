@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import signal
+import time
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from dataclasses import asdict, replace
 from pathlib import Path
 
@@ -16,7 +16,7 @@ from glossator.cli.common import print_json, run
 from glossator.cli.report import show_report
 from glossator.core.book.locations import SourceKind, locate
 from glossator.core.book.sources import SourceOptions
-from glossator.core.errors import BadInput, GlossatorError, SourceError
+from glossator.core.errors import BadInput, GlossatorError, IndexUnavailable, SourceError, StorageError
 from glossator.core.inference.cores import low_priority
 from glossator.core.text.characters import dump_json
 from glossator.core.types import IngestReport, SkippedFile
@@ -24,6 +24,8 @@ from glossator.ingest.watch import snapshot, wait_for_change
 from glossator.pipeline.indexing import IngestRequest, build_generation
 from glossator.pipeline.sources import indexed_sources
 from glossator.pipeline.wiring import Engine
+
+RETRY_SECONDS = 2.0
 
 
 def run_ingest(
@@ -77,8 +79,11 @@ def _watch(engine: Engine, request: IngestRequest, places: Sequence[Path], *, as
     known: frozenset[SkippedFile] | None = None
     while True:
         files = snapshot(places, excluded)
-        with suppress(_Failed):
-            report = _report_errors(engine, replace(request, accept=_only(known)), as_json=as_json)
+        try:
+            report = _ingest_or_retry(engine, replace(request, accept=_only(known)), as_json=as_json)
+        except GlossatorError as error:
+            _show_error(error, as_json=as_json)
+        else:
             known = frozenset(report.skipped)
             click.echo(dump_json(asdict(report))) if as_json else show_report(report)
         if not as_json:
@@ -86,19 +91,24 @@ def _watch(engine: Engine, request: IngestRequest, places: Sequence[Path], *, as
         wait_for_change(places, files, excluded)
 
 
-class _Failed(Exception):
-    pass
+def _ingest_or_retry(engine: Engine, request: IngestRequest, *, as_json: bool) -> IngestReport:
+    """Ingest; if the index cannot be written now, say so once, and retry: no further change would start an ingest."""
+    shown = ""
+    while True:
+        try:
+            return _ingest(engine, request, as_json=as_json)
+        except (StorageError, IndexUnavailable) as error:
+            if str(error) != shown:
+                _show_error(error, as_json=as_json)
+            shown = str(error)
+        time.sleep(RETRY_SECONDS)
 
 
-def _report_errors(engine: Engine, request: IngestRequest, *, as_json: bool) -> IngestReport:
-    try:
-        return _ingest(engine, request, as_json=as_json)
-    except GlossatorError as error:
-        if as_json:
-            click.echo(dump_json({"error": str(error)}))
-        else:
-            click.echo(f"glossator: {terminal.sanitized(str(error))}", err=True)
-        raise _Failed from None
+def _show_error(error: GlossatorError, *, as_json: bool) -> None:
+    if as_json:
+        click.echo(dump_json({"error": str(error)}))
+    else:
+        click.echo(f"glossator: {terminal.sanitized(str(error))}", err=True)
 
 
 def _only(known: frozenset[SkippedFile] | None) -> Callable[[Sequence[SkippedFile]], None]:

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+from glossator.core.errors import BadInput
+
 _TOKENS = re.compile(r"\*\*/|/\*\*\Z|\*\*|\*|\?|\[[^\]/]+\]|.", re.DOTALL)
 _AS_REGEX = {"**/": "(?:.*/)?", "/**": "/.*", "**": ".*", "*": "[^/]*", "?": "[^/]"}
 
@@ -46,11 +48,14 @@ def _compiled(pattern: str) -> re.Pattern[str]:
     bare = pattern.rstrip("/")
     anywhere = "" if "/" in bare else "(?:.*/)?"
     translated = "".join(_AS_REGEX.get(token) or _literal(token) for token in _TOKENS.findall(bare.removeprefix("/")))
-    return re.compile(f"{anywhere}{translated}(?:/.*)?", re.DOTALL)
+    try:
+        return re.compile(f"{anywhere}{translated}(?:/.*)?", re.DOTALL)
+    except re.error:
+        raise BadInput(f"{pattern[:100]!r} is not a valid pattern.", "Correct the range in [ ].") from None
 
 
 def _literal(token: str) -> str:
     if len(token) > 1:  # a class of characters
-        inner = token[1:-1].replace("\\", "\\\\").replace("[", "\\[").replace("&&", "&\\&")
+        inner = re.sub(r"[\\\[&|~]", r"\\\g<0>", token[1:-1])
         return f"[^{inner[1:]}]" if inner[0] in "!^" and len(inner) > 1 else f"[{inner}]"
     return re.escape(token)

@@ -94,6 +94,12 @@ def test_a_book_among_other_files_has_an_address_and_a_chapter_of_its_own(tmp_pa
     assert contents.documents[1].chapters == ("Of Tides", "Part I", "The Moon")
 
 
+def test_declarations_before_a_document_are_no_text(tmp_path: Path) -> None:
+    declared = f'<!DOCTYPE html [<!ENTITY moon SYSTEM "file:///etc/passwd"> ]>\n{TWO.replace("They", "&moon;")}'
+    file = read_epub(write_epub(tmp_path / "a.epub", {"OEBPS/text/two.xhtml": declared}), LIMIT)
+    assert file.pages[1].page.text.startswith("Spring tides\n\n&moon; are the largest.")
+
+
 def test_without_a_navigation_document_the_older_contents_give_the_titles(tmp_path: Path) -> None:
     package = PACKAGE.replace(' properties="nav"', "").replace('<itemref idref="nav"/>', "")
     file = read_epub(write_epub(tmp_path / "a.epub", {"OEBPS/book.opf": package}), LIMIT)

@@ -374,12 +374,19 @@ PATTERNS: list[tuple[str, list[str], list[str]]] = [
     ("v[0-9]/a?.md", ["v1/ab.md"], ["vx/ab.md", "v1/a.md"]),
     ("[!a]b.md", ["xb.md"], ["ab.md"]),
     ("a(+).md", ["a(+).md"], ["a.md"]),
+    ("[a|b&~[]c.md", ["ac.md", "|c.md", "&c.md", "~c.md", "[c.md"], ["xc.md"]),
+    ("a[||b].md", ["a|.md", "ab.md"], ["a.md"]),
 ]
 
 
 @pytest.mark.parametrize(("pattern", "selected", "others"), PATTERNS)
 def test_patterns_are_those_of_gitignore(pattern: str, selected: list[str], others: list[str]) -> None:
     assert [name for name in (*selected, *others) if matches(pattern, name)] == selected
+
+
+def test_pattern_with_an_inverted_range_is_refused(repo: Repo, tmp_path: Path) -> None:
+    result = run("ingest", repo.folder, "--exclude", "[z-a]*", "--data-dir", tmp_path / "data")
+    assert result.failed_with(2, "'[z-a]*' is not a valid pattern", "range")
 
 
 def test_variables_of_an_outer_git_command_do_not_matter(

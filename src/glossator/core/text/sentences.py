@@ -48,6 +48,8 @@ _OPENERS = frozenset(
     """.split()
 )
 _DOTTED_ABBREVIATION = re.compile(r"(?:^|[\s(\[])(?:[^\W\d_]\.)+[^\W\d_]?$")
+_SPACED_ABBREVIATION = re.compile(r"(?:^|[\s(\[])(?P<first>[^\W\d_])\.\s(?:[^\W\d_]\.\s)?[^\W\d_]$")
+"""In German: `z. B`, `i. d. R`. It begins with a small letter, other than the initials of a name."""
 _LAST_WORD = re.compile(r"([^\W\d_]+)$")
 _LIST_MARK = re.compile(r"^\s*(?:\d{1,3}|[a-zA-Z])$")
 _INITIAL = re.compile(r"(?:^|[\s(\[])(?P<name>[^\W\d_][\w’'-]*\.?\s+)?(?P<initial>[^\W\d_])$")
@@ -95,7 +97,9 @@ def is_inside_sentence(before: str, mark: str, rest: str, cased: bool) -> bool:
         return False
     if word[1].lower() in _ABBREVIATIONS:
         return word[1].lower() not in _MAY_END_A_SENTENCE or rest[0].isdigit()
-    return word[1].isupper() and (bool(_DOTTED_ABBREVIATION.search(before)) or _is_initial(before, rest))
+    if word[1].isupper() and (_DOTTED_ABBREVIATION.search(before) or _is_spaced_abbreviation(before)):
+        return True
+    return _is_initial(before, rest)
 
 
 def needs_next_word(before: str, mark: str, rest: str, cased: bool) -> bool:
@@ -104,13 +108,23 @@ def needs_next_word(before: str, mark: str, rest: str, cased: bool) -> bool:
     return small or (mark == "." and _INITIAL.search(before) is not None)
 
 
+def _is_spaced_abbreviation(before: str) -> bool:
+    found = _SPACED_ABBREVIATION.search(before)
+    return found is not None and found["first"].islower()
+
+
 def _is_initial(before: str, rest: str) -> bool:
-    """Whether a single capital is part of a name: `C. S. Lewis` and `Robert A. Heinlein`, but not `Plan B. Then`."""
+    """Whether a single capital is part of a name: `C. S. Lewis` and `Robert A. Heinlein`, but not `Plan B. Then`.
+
+    Any letter before a capital with a full stop is not the end of a sentence: `z. B.`
+    """
     found, following = _INITIAL.search(before), _NEXT_WORD.match(rest)
-    if not found or not following or not following[1][0].isupper():
-        return bool(found) and rest.startswith("(")
-    if len(following[1]) == 1 and following[2]:
+    if found and following and len(following[1]) == 1 and following[1].isupper() and following[2]:
         return True
+    if not found or not found["initial"].isupper():
+        return False
+    if not following or not following[1][0].isupper():
+        return rest.startswith("(")
     name = (found["name"] or "").strip()
     return name[:1].isupper() and (len(name) == 2 or following[1].lower() not in _OPENERS)
 

@@ -82,7 +82,11 @@ def _decode(data: bytes, name: str) -> str:
 
 
 def _as_html(text: str) -> str:
-    """XHTML for an HTML parser, to which an empty element such as `<title/>` has no end."""
+    """XHTML for an HTML parser, to which an empty element such as `<title/>` has no end.
+
+    It starts at the root element: an HTML parser takes the end of a document type with declarations for text.
+    """
+    text = text[max(0, text.find("<html")) :]
     text = _CDATA.sub(lambda match: match[1].replace("&", "&amp;").replace("<", "&lt;"), text)
     return _EMPTY_ELEMENT.sub(
         lambda tag: tag[0] if tag[1].lower() in VOID_TAGS else f"<{tag[1]}{tag[2]}></{tag[1]}>", text
