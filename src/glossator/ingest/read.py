@@ -90,7 +90,7 @@ def read_source(
             except SourceError as error:
                 skipped.append(SkippedFile(well_formed(str(page.path)), str(error)))
     if not documents:
-        raise SourceError(*_no_documents_message(source, [*skipped, *site.unused, *site.skipped]))
+        raise SourceError(*_no_documents_message(source, [*skipped, *site.unused], site.skipped))
     distinct = tuple(_with_distinct_urls(documents, skipped))
     name = _name(site, distinct, path, reader.file_title)
     contents = SourceContents(site.name, distinct, (*noted, *skipped), name, base, site.reason, references.images.files)
@@ -154,12 +154,13 @@ def _included_folder(name: str | None) -> Path | None:
     return folder
 
 
-def _no_documents_message(source: str, skipped: list[SkippedFile]) -> tuple[str, str]:
+def _no_documents_message(source: str, skipped: Sequence[SkippedFile], links: Sequence[SkippedFile]) -> tuple[str, str]:
     if skipped:
         files = sum(skip.files for skip in skipped)
         return f"{skipped[0].path}: {skipped[0].reason}", f"({files:,} files were skipped.)" if files > 1 else ""
     suffixes = " ".join(sorted(READABLE_SUFFIXES))
-    return f"{source} contains no readable files.", f"Pass a folder or file of one of these types: {suffixes}."
+    first = f" {links[0].path}: {links[0].reason}" if links else ""
+    return f"{source} contains no readable files.{first}", f"Pass a folder or file of one of these types: {suffixes}."
 
 
 def _with_distinct_urls(documents: list[Document], skipped: list[SkippedFile]) -> Iterator[Document]:
