@@ -29,6 +29,8 @@ MIN_HTTP = 0.5
 """Milliseconds of CPU for a request."""
 SLICE = 0.005
 """Seconds after which Python hands its lock on, and the system a core."""
+THREADS = 6
+"""Of asyncio's pool on the machine of the measurements: four more than it has cores."""
 Events = Generator[simpy.Event, Any, None]
 
 
@@ -43,10 +45,21 @@ class Costs:
     client: float
     variation: float
     """Standard deviation of the cost of an answer, as a share of its mean."""
+    answered: float = 0.0
+    """The share of questions that take a thread a second time, to choose sentences; the others are abstentions."""
+    second: float = 0.0
+    """Milliseconds of Python in the second turn; `python` is the mean of both turns over all questions."""
+    contention: float = 1.0
+    """How much more CPU time everything takes while all cores are busy: they share caches and memory."""
 
     @property
     def total(self) -> float:
         return self.embedding + self.reading + self.python + self.http
+
+    @property
+    def first(self) -> float:
+        """Milliseconds of Python in the first turn."""
+        return self.python - self.answered * self.second
 
 
 @dataclass(frozen=True)
@@ -73,23 +86,25 @@ Measured were 17.5 ms of CPU, 10 of them in the model, the rate and the p95. The
 class Machine:
     """Cores that processes take turns on."""
 
-    def __init__(self, env: simpy.Environment, cores: int) -> None:
+    def __init__(self, env: simpy.Environment, cores: int, contention: float) -> None:
         self.env, self.cores = env, simpy.Resource(env, cores)
+        self.contention = contention if cores > 1 else 1.0
 
     def run(self, seconds: float) -> Events:
         while seconds > 0:
             with self.cores.request() as core:
                 yield core
-                yield self.env.timeout(min(SLICE, seconds))
+                is_full = self.cores.count == self.cores.capacity
+                yield self.env.timeout(min(SLICE, seconds) * (self.contention if is_full else 1.0))
             seconds -= SLICE
 
 
 class Worker:
     """A process: an event loop, threads, and the lock that lets one of them run Python at a time."""
 
-    def __init__(self, machine: Machine, cores: int) -> None:
+    def __init__(self, machine: Machine) -> None:
         self.machine, self.env = machine, machine.env
-        self.lock, self.threads = simpy.Resource(self.env, 1), simpy.Resource(self.env, cores + 4)
+        self.lock, self.threads = simpy.Resource(self.env, 1), simpy.Resource(self.env, THREADS)
 
     def python(self, seconds: float) -> Events:
         while seconds > 0:
@@ -98,31 +113,36 @@ class Worker:
                 yield from self.machine.run(min(SLICE, seconds))
             seconds -= SLICE
 
-    def answer(self, costs: Costs, factor: float) -> Events:
-        """One request: the event loop reads it, a thread answers, the event loop sends the answer."""
+    def answer(self, costs: Costs, factor: float, *, abstains: bool) -> Events:
+        """One request: the event loop reads it, a thread searches, another quotes, the event loop sends the answer."""
         scale = factor / 1000
         yield from self.python(costs.http / 2000)
         with self.threads.request() as thread:
             yield thread
             yield from self.machine.run(costs.embedding * scale)
-            yield from self.python(costs.python / 2 * scale)
+            yield from self.python(costs.first / 2 * scale)
             yield from self.machine.run(costs.reading * scale)
-            yield from self.python(costs.python / 2 * scale)
+            yield from self.python(costs.first / 2 * scale)
+        if not abstains:
+            with self.threads.request() as thread:
+                yield thread
+                yield from self.python(costs.second * scale)
         yield from self.python(costs.http / 2000)
 
 
 def one_machine(costs: Costs, workers: int, cores: int, clients: int = 50, seconds: float = 30.0) -> Point:
     """Clients on the same machine, each asking again as soon as it has its answer."""
     env, draw = simpy.Environment(), random.Random(0)
-    machine = Machine(env, cores)
-    processes = [Worker(machine, cores) for _ in range(workers)]
+    machine = Machine(env, cores, costs.contention)
+    processes = [Worker(machine) for _ in range(workers)]
     times: list[float] = []
 
     def client(number: int) -> Events:
         while True:
             started = env.now
             yield from machine.run(costs.client / 1000)
-            yield from processes[number % workers].answer(costs, lognormal(draw, costs.variation))
+            factor, abstains = lognormal(draw, costs.variation), draw.random() >= costs.answered
+            yield from processes[number % workers].answer(costs, factor, abstains=abstains)
             if env.now > seconds / 6:
                 times.append(env.now - started)
 
@@ -261,6 +281,7 @@ def costs_of(measured: dict[str, Any]) -> Costs:
     stages, alone = measured["stages"]["under_load"], measured["points"][0]
     http = max(MIN_HTTP, alone["cpu_ms"] - stages["answer_ms"])
     share = (alone["cpu_ms"] - http) / stages["answer_ms"]  # a server at work uses a little less for each answer
+    second = (stages["python_ms"] - stages["python_of_abstention_ms"]) / stages["answered"]
     return Costs(
         embedding=share * stages["embedding_ms"],
         reading=share * stages["reading_ms"],
@@ -268,6 +289,9 @@ def costs_of(measured: dict[str, Any]) -> Costs:
         http=http,
         client=alone["client_ms"],
         variation=stages["variation"],
+        answered=stages["answered"],
+        second=share * second,
+        contention=measured["stages"]["on_all_cores"]["answer_ms"] / stages["answer_ms"],
     )
 
 

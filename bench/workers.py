@@ -11,8 +11,8 @@ import os
 import platform
 import statistics
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
@@ -75,21 +75,11 @@ class Timed:
         return call
 
 
-@contextmanager
-def one_core() -> Iterator[None]:
-    """One core for this process: with more, the threads of a model use CPU time while they wait for each other."""
-    cores = os.sched_getaffinity(0)
-    os.sched_setaffinity(0, {min(cores)})
-    try:
-        yield
-    finally:
-        os.sched_setaffinity(0, cores)
-
-
 def stages(book: Book, asked: list[str], load_limit: int | None) -> dict[str, float]:
     """CPU milliseconds of an answer in one process: in models, which run beside Python, and in everything else.
 
-    With a limit of -1, every question counts as load, as with 50 clients.
+    With a limit of -1, every question counts as load, as with 50 clients. An answer takes a thread twice, to search and
+    to choose sentences; an abstention once.
     """
     engine = book.engine
     engine.load = QuestionLoad(load_limit)
@@ -97,20 +87,42 @@ def stages(book: Book, asked: list[str], load_limit: int | None) -> dict[str, fl
     reader = Timed(engine.reader, ("read", "judge"))
     book.ask(asked[0])
     engine.embedder, engine.reader = embedder, reader  # type: ignore[assignment]
-    times = []
+    times, python, answered = [], [], []
     for question in asked[1 : IN_PROCESS + 1]:
-        started = time.process_time()
-        book.ask(question)
+        in_models, started = embedder.seconds + reader.seconds, time.process_time()
+        answered.append(not book.ask(question).abstained)
         times.append(1000 * (time.process_time() - started))
+        python.append(times[-1] - 1000 * (embedder.seconds + reader.seconds - in_models))
     models = 1000 * (embedder.seconds + reader.seconds) / len(times)
     mean = statistics.mean(times)
+    abstaining = [each for each, is_answer in zip(python, answered, strict=True) if not is_answer]
     return {
         "answer_ms": round(mean, 2),
         "embedding_ms": round(1000 * embedder.seconds / len(times), 2),
         "reading_ms": round(1000 * reader.seconds / len(times), 2),
         "python_ms": round(mean - models, 2),
+        "python_of_abstention_ms": round(statistics.mean(abstaining), 2),
+        "answered": round(statistics.mean(answered), 3),
         "variation": round(statistics.stdev(times) / mean, 3),
     }
+
+
+def stages_on(core: int, data: Path, asked: list[str], load_limit: int | None) -> dict[str, float]:
+    """The same on one core, in a process of its own: with more, the threads of a model wait for each other."""
+    os.sched_setaffinity(0, {core})
+    with Book(wire(load_settings(data_dir=data, cache_answers=0))) as book:
+        return stages(book, asked, load_limit)
+
+
+def measure_stages(data: Path, asked: list[str]) -> dict[str, dict[str, float]]:
+    """Alone, as under load, and as under load on all cores at once, which share caches and memory."""
+    cores = sorted(os.sched_getaffinity(0))
+    with ProcessPoolExecutor(len(cores), mp_context=get_context("spawn")) as processes:
+        alone, under_load = (processes.submit(stages_on, cores[0], data, asked, limit).result() for limit in (None, -1))
+        running = [processes.submit(stages_on, core, data, asked, -1) for core in cores]
+        found = [each.result() for each in running]
+    together = {name: round(statistics.mean(each[name] for each in found), 2) for name in found[0]}
+    return {"alone": alone, "under_load": under_load, "on_all_cores": together}
 
 
 def point(data: Path, port: int, asked: list[str], workers: int, cores: int, seconds: float) -> dict[str, Any]:
@@ -148,11 +160,9 @@ def main() -> None:
     indexed("sample", ROOT / "book").close()
     data = CACHE / "index" / "sample"
     asked = random_questions(60_000)
-    constants = {}
-    for name, limit in (("alone", None), ("under_load", -1)):
-        with one_core(), Book(wire(load_settings(data_dir=data, cache_answers=0))) as book:
-            constants[name] = stages(book, asked, limit)
-        print(f"CPU of an answer in one process on one core, {name}: {constants[name]}")
+    constants = measure_stages(data, asked)
+    for name, found in constants.items():
+        print(f"CPU of an answer in one process on one core, {name}: {found}")
     points = []
     for workers, cores in SETUPS:
         points.append(point(data, options.port, asked, workers, cores, options.seconds))

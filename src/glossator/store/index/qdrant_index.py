@@ -273,7 +273,7 @@ def _load_sentences(folder: Path, dimension: int) -> tuple[NDArray[np.int64], ND
         rows = np.load(folder / "rows.npy")
         path = folder / "sentences.f16"
         flat = np.memmap(path, np.float16, "r") if path.stat().st_size else np.zeros(0, np.float16)
-        return rows, flat.reshape(int(rows[-1]), dimension)
+        return rows, np.asarray(flat).reshape(int(rows[-1]), dimension)  # slices of a memmap cost ten times as much
     except (OSError, ValueError) as error:
         raise _corrupted(error) from None
 
