@@ -9,19 +9,22 @@ V = TypeVar("V")
 
 
 class BoundedCache(Generic[K, V]):
-    """At most `max_size` values; a full cache is cleared as a whole, so that threads need no lock to share it."""
+    """Values up to a total size; a full cache is cleared as a whole, so that threads need no lock to share it."""
 
     def __init__(self, max_size: int) -> None:
         self._max_size = max_size
+        self._size = 0
         self._values: dict[K, V] = {}
 
     def get(self, key: K) -> V | None:
         """The cached value, or None."""
         return self._values.get(key)
 
-    def put(self, key: K, value: V) -> V:
+    def put(self, key: K, value: V, size: int = 1) -> V:
         """Cache a value and return it."""
-        if len(self._values) >= self._max_size:
+        if self._size + size > self._max_size:
             self._values.clear()
+            self._size = 0
         self._values[key] = value
+        self._size += size
         return value

@@ -19,6 +19,8 @@ from glossator.store.index.postgres.tables import MAX_EXACT_CHUNKS, MAX_INDEXED_
 
 MAX_CACHED_CHUNKS, MAX_CACHED_FILTERS = 4096, 16
 MAX_CACHED_POSTINGS_BYTES = 64_000_000
+_POSTING_BYTES = 400
+"""What Python adds to the numbers of a cached posting list."""
 _CANDIDATES = 3
 """Neighbours that the search of the vector index considers, for each that is asked for."""
 _MAX_CANDIDATES = 1_000
@@ -44,9 +46,7 @@ class PostgresIndex:
         self._keywords = KeywordEncoder()
         self._cache: BoundedCache[int, StoredChunk] = BoundedCache(MAX_CACHED_CHUNKS)
         self._allowed: BoundedCache[Filters, NDArray[np.bool_]] = BoundedCache(MAX_CACHED_FILTERS)
-        self._postings: BoundedCache[int, Posting] = BoundedCache(
-            max(1, MAX_CACHED_POSTINGS_BYTES // (8 * max(1, self._size)))
-        )
+        self._postings: BoundedCache[int, Posting] = BoundedCache(MAX_CACHED_POSTINGS_BYTES)
 
     def search(self, query: QueryEmbedding | None, question: str, limit: int, filters: Filters) -> list[Hit]:
         """The best by vector and the best by BM25, with their raw scores, ordered by id."""
@@ -146,9 +146,9 @@ class PostgresIndex:
         if exact:
             rows = connection.execute(statement).fetchall()
         else:
-            with connection.pipeline(), connection.transaction():
-                _consider(connection, limit)
-                rows = connection.execute(statement).fetchall()
+            found = connection.execute(_consider(limit) + statement)
+            found.nextset()
+            rows = found.fetchall()
         return {i: float(score) for i, score in rows}
 
     def _sparse(
@@ -168,14 +168,17 @@ class PostgresIndex:
         return {int(i): float(scores[i]) for i in best}
 
     def _posting_lists(self, connection: Connection, terms: Sequence[int]) -> list[Posting]:
-        """For each term that occurs, the chunks with it, and its weight in each."""
+        """For each term, the chunks with it, and its weight in each; none for a word that the book does not have."""
         found = {term: posting for term in terms if (posting := self._postings.get(term)) is not None}
         if missing := [term for term in terms if term not in found]:
             statement = self._tables.statement("SELECT term, chunks, weights FROM {terms} WHERE term = ANY(%s)")
-            for term, ids, weights in connection.execute(statement, (missing,), binary=True).fetchall():
+            rows = connection.execute(statement, (missing,), binary=True).fetchall()
+            stored = {term: (ids, weights) for term, ids, weights in rows}
+            for term in missing:
+                ids, weights = stored.get(term, (b"", b""))
                 posting = np.frombuffer(ids, "<i4"), np.frombuffer(weights, "<f4")
-                found[term] = self._postings.put(term, posting)
-        return [found[term] for term in terms if term in found]
+                found[term] = self._postings.put(term, posting, _POSTING_BYTES + len(ids) + len(weights))
+        return [found[term] for term in terms]
 
 
 def _condition(filters: Filters) -> sql.Composable | None:
@@ -194,13 +197,15 @@ def _is_storable(filters: Filters) -> bool:
     return "\x00" not in f"{filters.source_url_prefix}{filters.section}{filters.chapter}{filters.version}"
 
 
-def _consider(connection: Connection, limit: int) -> None:
-    """How many neighbours this transaction's search considers; with a filter, it goes on until enough are allowed."""
+def _consider(limit: int) -> sql.Composed:
+    """How many neighbours the search that follows considers; with a filter, it goes on until enough are allowed.
+
+    Statements that are sent together are one transaction, so that a connection pooler cannot separate them.
+    """
     candidates = min(_MAX_CANDIDATES, _CANDIDATES * limit)
-    connection.execute(
-        "SELECT set_config('hnsw.ef_search', %s, true), set_config('hnsw.iterative_scan', 'strict_order', true)",
-        (str(candidates),),
-    )
+    return sql.SQL(
+        "SELECT set_config('hnsw.ef_search', {}, true), set_config('hnsw.iterative_scan', 'strict_order', true);"
+    ).format(sql.Literal(str(candidates)))
 
 
 def _literal(vector: Vector) -> str:
