@@ -51,6 +51,10 @@ class Costs:
     """Milliseconds of Python in the second turn; `python` is the mean of both turns over all questions."""
     contention: float = 1.0
     """How much more CPU time everything takes while all cores are busy: they share caches and memory."""
+    turns: float = 1.0
+    """How often an answer loses the GIL to a thread that waits for it."""
+    wakeup: float = 0.0
+    """Milliseconds until a thread that waited for the GIL runs, on a machine with several cores: nobody has it then."""
 
     @property
     def total(self) -> float:
@@ -102,16 +106,21 @@ class Machine:
 class Worker:
     """A process: an event loop, threads, and the lock that lets one of them run Python at a time."""
 
-    def __init__(self, machine: Machine) -> None:
+    def __init__(self, machine: Machine, costs: Costs) -> None:
         self.machine, self.env = machine, machine.env
         self.lock, self.threads = simpy.Resource(self.env, 1), simpy.Resource(self.env, THREADS)
+        self.turn = min(SLICE, costs.python / max(1.0, costs.turns) / 1000)
+        self.wakeup = costs.wakeup / 1000 if machine.cores.capacity > 1 else 0.0
 
     def python(self, seconds: float) -> Events:
         while seconds > 0:
+            waits = self.lock.count > 0
             with self.lock.request() as lock:
                 yield lock
-                yield from self.machine.run(min(SLICE, seconds))
-            seconds -= SLICE
+                if waits:
+                    yield self.env.timeout(self.wakeup)
+                yield from self.machine.run(min(self.turn, seconds))
+            seconds -= self.turn
 
     def answer(self, costs: Costs, factor: float, *, abstains: bool) -> Events:
         """One request: the event loop reads it, a thread searches, another quotes, the event loop sends the answer."""
@@ -130,11 +139,11 @@ class Worker:
         yield from self.python(costs.http / 2000)
 
 
-def one_machine(costs: Costs, workers: int, cores: int, clients: int = 50, seconds: float = 30.0) -> Point:
+def one_machine(costs: Costs, workers: int, cores: int, clients: int = 50, seconds: float = 100.0) -> Point:
     """Clients on the same machine, each asking again as soon as it has its answer."""
     env, draw = simpy.Environment(), random.Random(0)
     machine = Machine(env, cores, costs.contention)
-    processes = [Worker(machine) for _ in range(workers)]
+    processes = [Worker(machine, costs) for _ in range(workers)]
     times: list[float] = []
 
     def client(number: int) -> Events:
@@ -282,16 +291,21 @@ def costs_of(measured: dict[str, Any]) -> Costs:
     http = max(MIN_HTTP, alone["cpu_ms"] - stages["answer_ms"])
     share = (alone["cpu_ms"] - http) / stages["answer_ms"]  # a server at work uses a little less for each answer
     second = (stages["python_ms"] - stages["python_of_abstention_ms"]) / stages["answered"]
+    gil = measured["gil"]
+    inference = share * (1 - gil["share_of_models"])
+    around = share * gil["share_of_models"] * (stages["embedding_ms"] + stages["reading_ms"])
     return Costs(
-        embedding=share * stages["embedding_ms"],
-        reading=share * stages["reading_ms"],
-        python=share * stages["python_ms"],
+        embedding=inference * stages["embedding_ms"],
+        reading=inference * stages["reading_ms"],
+        python=share * stages["python_ms"] + around,
         http=http,
         client=alone["client_ms"],
         variation=stages["variation"],
         answered=stages["answered"],
         second=share * second,
         contention=measured["stages"]["on_all_cores"]["answer_ms"] / stages["answer_ms"],
+        turns=gil["turns"],
+        wakeup=gil["wakeup_us"] / 1000,
     )
 
 

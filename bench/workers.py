@@ -10,11 +10,15 @@ import json
 import os
 import platform
 import statistics
+import sys
+import threading
 import time
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
+
+import onnxruntime
 
 from glossator.core.inference.load import Load as QuestionLoad
 from glossator.core.settings import load_settings
@@ -31,6 +35,9 @@ MAX_LOAD = 0.5
 """Of an idle machine; on a busy one, only CPU times and memory mean something."""
 SETUPS = ((1, 1), (1, 2), (2, 2))
 """Workers and cores."""
+SWITCH_INTERVALS = (0.005, 0.025)
+"""Seconds after which Python takes the GIL from a thread that others wait for: the default, and a longer one."""
+GIL_QUESTIONS, BURSTS, HANDOVERS = 40, 41, 500
 
 
 def cpu_seconds(pid: int) -> float:
@@ -125,6 +132,95 @@ def measure_stages(data: Path, asked: list[str]) -> dict[str, dict[str, float]]:
     return {"alone": alone, "under_load": under_load, "on_all_cores": together}
 
 
+class Inference:
+    """Adds up the CPU time inside of ONNX Runtime, where a thread does not hold the GIL."""
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+        run = onnxruntime.InferenceSession.run
+
+        def timed(session: onnxruntime.InferenceSession, *given: Any, **named: Any) -> Any:
+            started = time.process_time()
+            try:
+                return run(session, *given, **named)
+            finally:
+                self.seconds += time.process_time() - started
+
+        onnxruntime.InferenceSession.run = timed
+
+
+def share_of_python(data: Path, asked: list[str]) -> float:
+    """The share of the time in models that holds the GIL: tokenizers, inputs and outputs."""
+    os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
+    inference = Inference()
+    with Book(wire(load_settings(data_dir=data, cache_answers=0))) as book:
+        book.ask(asked[0])
+        inference.seconds = 0.0
+        found = stages(book, asked, -1)
+    return 1 - 1000 * inference.seconds / (IN_PROCESS + 1) / (found["embedding_ms"] + found["reading_ms"])
+
+
+def gil_turns(data: Path, asked: list[str]) -> float:
+    """How often an answer loses the GIL to a thread that always wants it: each time, for one switch interval."""
+    seconds = []
+    with Book(wire(load_settings(data_dir=data, cache_answers=0))) as book:
+        book.engine.load = QuestionLoad(-1)
+        for question in asked[:GIL_QUESTIONS]:
+            book.ask(question)
+        for interval in SWITCH_INTERVALS:
+            sys.setswitchinterval(interval)
+            done = threading.Event()
+            spinning = threading.Thread(target=_spin, args=(done,))
+            spinning.start()
+            started = time.perf_counter()
+            for question in asked[:GIL_QUESTIONS]:
+                book.ask(question)
+            seconds.append((time.perf_counter() - started) / GIL_QUESTIONS)
+            done.set()
+            spinning.join()
+    return (seconds[1] - seconds[0]) / (SWITCH_INTERVALS[1] - SWITCH_INTERVALS[0])
+
+
+def _spin(done: threading.Event) -> None:
+    while not done.is_set():
+        pass
+
+
+def wakeup_us() -> float:
+    """Microseconds of waiting, without the CPU time, until another thread runs Python: the median of some bursts."""
+    here, there = threading.Lock(), threading.Lock()
+    here.acquire()
+    there.acquire()
+
+    def answer() -> None:
+        for _ in range(BURSTS * HANDOVERS):
+            there.acquire()
+            here.release()
+
+    threading.Thread(target=answer).start()
+    waits = []
+    for _ in range(BURSTS):
+        wall, cpu = time.perf_counter(), time.process_time()
+        for _ in range(HANDOVERS):
+            there.release()
+            here.acquire()
+        waits.append(time.perf_counter() - wall - (time.process_time() - cpu))
+    return 1e6 * statistics.median(waits) / HANDOVERS / 2
+
+
+def measure_gil(data: Path, asked: list[str]) -> dict[str, float]:
+    """What threads of one process cost each other, each measured in a process of its own."""
+    measured = {}
+    for name, function, given in (
+        ("share_of_models", share_of_python, (data, asked)),
+        ("turns", gil_turns, (data, asked)),
+        ("wakeup_us", wakeup_us, ()),
+    ):
+        with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as process:
+            measured[name] = round(process.submit(function, *given).result(), 3)
+    return measured
+
+
 def point(data: Path, port: int, asked: list[str], workers: int, cores: int, seconds: float) -> dict[str, Any]:
     """What 50 clients see of one set-up, and what it costs."""
     available = sorted(os.sched_getaffinity(0))[:cores]
@@ -163,6 +259,8 @@ def main() -> None:
     constants = measure_stages(data, asked)
     for name, found in constants.items():
         print(f"CPU of an answer in one process on one core, {name}: {found}")
+    gil = measure_gil(data, asked)
+    print(f"the GIL: {gil}")
     points = []
     for workers, cores in SETUPS:
         points.append(point(data, options.port, asked, workers, cores, options.seconds))
@@ -174,7 +272,7 @@ def main() -> None:
         f" and {rates[2] / rates[1]:.2f} of one that uses both"
     )
     machine = {"cores": os.cpu_count(), "processor": platform.processor() or platform.machine()}
-    written = {"machine": machine, "idle": idle, "stages": constants, "points": points}
+    written = {"machine": machine, "idle": idle, "stages": constants, "gil": gil, "points": points}
     options.output.write_text(json.dumps(written, indent=2) + "\n", "utf-8")
 
 

@@ -22,11 +22,8 @@ def rows() -> list[str]:
 MEASURED = (
     "one worker, two cores, before the reader model",
     "workers: 1, cores: 1",
+    "workers: 1, cores: 2",
     "workers: 2, cores: 2",
-    pytest.param(
-        "workers: 1, cores: 2",
-        marks=pytest.mark.xfail(strict=True, reason="one worker on two cores is overestimated (docs/scaling.md)"),
-    ),
 )
 
 
