@@ -35,7 +35,7 @@ _MAX_VIEW_AGE_SECONDS = 3600
 MAX_CACHED_CHUNKS = 4096
 
 MIN_QUANTIZED_CHUNKS = 10_000
-"""From this number of chunks on, a search compares vectors of one byte per dimension, in a quarter of the time.
+"""From this number of chunks on, a search compares vectors of half a byte per dimension, in a seventh of the time.
 
 The nearest are then compared exactly. Smaller books are searched exactly: there it takes a millisecond.
 """
@@ -174,7 +174,7 @@ def _config(dimension: int) -> qdrant.EdgeConfig:
         vectors={DENSE: qdrant.EdgeVectorParams(size=dimension, distance=qdrant.Distance.Cosine)},
         sparse_vectors={WORDS: qdrant.EdgeSparseVectorParams(modifier=qdrant.Modifier.Idf)},
         hnsw_config=qdrant.HnswIndexConfig(m=0, ef_construct=4, full_scan_threshold=_NEVER),
-        quantization_config=qdrant.ScalarQuantizationConfig(qdrant.ScalarType.Int8, quantile=0.99, always_ram=False),
+        quantization_config=qdrant.TurboQuantQuantizationConfig(bits=qdrant.TurboQuantBitSize.Bits4, always_ram=False),
         optimizers=qdrant.EdgeOptimizersConfig(default_segment_number=1, indexing_threshold=1),
         max_search_threads=1,
         wal_enabled=False,
