@@ -80,7 +80,7 @@ torture: $(VENV)/.fuzz
 	@export GLOSSATOR_TORTURE=build/torture.jsonl; \
 	GLOSSATOR_CLIENTS=50 GLOSSATOR_ROUNDS=1 GLOSSATOR_EDITS=20 GLOSSATOR_KILLS=$(ROUNDS) GLOSSATOR_DISCONNECTS=500 \
 	GLOSSATOR_WAYS_TO_ASK=5 GLOSSATOR_EXAMPLES=$(FUZZ) $(BIN)/pytest -q -s $(TORTURE); failed=$$?; \
-	PYTHONPATH=$(CURDIR)/tests/support $(BIN)/python tests/support/torture/fuzz.py $(FUZZ) || failed=1; \
+	PYTHONPATH=$(CURDIR)/tests/support:$(CURDIR)/tests/support/tiny $(BIN)/python tests/support/torture/fuzz.py $(FUZZ) || failed=1; \
 	$(BIN)/python tests/support/torture/counters.py build/torture.jsonl docs/torture.md; exit $$failed
 
 # Everything it stores has a name of its own, and is deleted at the end.

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import os
+import re
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -13,6 +16,7 @@ from hypothesis import strategies as st
 from counters import Counters
 from fuzz_inputs import PIECES, sample_epub, sample_pdf
 from fuzz_targets import TARGETS
+from paths import ROOT
 
 pytestmark = pytest.mark.slow
 
@@ -53,3 +57,13 @@ def check(target: Callable[[bytes], None], inputs: st.SearchStrategy[bytes], cou
 
     run()
     counters.report()
+
+
+def test_make_torture_finds_every_module_of_the_fuzzer() -> None:
+    recipe = (ROOT / "Makefile").read_text("utf-8")
+    (folders,) = re.findall(r"PYTHONPATH=(\S+) \S+ (?=tests/support/torture/fuzz.py)", recipe)
+    command = [sys.executable, "-c", "import fuzz, fuzz_targets"]
+    environment = os.environ | {"PYTHONPATH": folders.replace("$(CURDIR)", str(ROOT)) + f":{ROOT / 'src'}"}
+    folder = ROOT / "tests" / "support" / "torture"
+    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
