@@ -139,7 +139,7 @@ RST = [
     *(":a: b\n", ".. function:: a(b)\n\n   c\n\n", ".. list-table::\n\n   * - a\n\n"),
     *("-a  b\n", "--long=x  b\n", "***\n\n", "term\n  def\n", ".. [a] b\n", ".. [#a] b\n\n", "a\n~\n\n", "`a <b>`_ "),
     *("=  =\na  b\n=  =\n\n", ".. csv-table::\n\n   a,b\n\n", "| a\n", "|a|_ ", "[#a]_ ", ":math:`a` "),
-    *(".. |a| replace:: b\n", ".. _a: b\n", "+-+\n|a|\n+-+\n\n"),
+    *(".. |a| replace:: b\n", ".. _a: b\n", "+-+\n|a|\n+-+\n\n", ".. _a:\n\na\n\n", "_`a` a\n\n"),
 ]
 ASCIIDOC = [
     *("*a ", "_a ", "#a ", "`a ", "*a* ", "[a]*b", "<<a,", "((a", "(((a", "xref:", "link:a", "pass:[a", '"`a ', "'`a "),
@@ -238,6 +238,12 @@ def test_time_is_linear(suffix: str, unit: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("shape", NESTED.values(), ids=NESTED.keys())
 def test_time_is_linear_in_nested_text(shape, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
     assert_linear(tmp_path, ".md", shape(SIZE), shape(2 * SIZE))
+
+
+def test_time_is_linear_in_the_number_of_targets(tmp_path: Path) -> None:
+    """Beside long lines, as a page has as many constructs as its length allows."""
+    once, twice = (".. _a:\n\n" * n + ("word " * 200 + "\n\n") * (n // 10) for n in (2_500, 5_000))
+    assert_linear(tmp_path, ".rst", once, twice)
 
 
 def test_time_is_linear_in_the_number_of_files(tmp_path: Path) -> None:

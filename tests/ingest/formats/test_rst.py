@@ -29,6 +29,14 @@ def test_page_with_hundreds_of_markup_errors_is_read_without_inline_markup(tmp_p
     assert read(tmp_path, errors * 600 + "The *tide* rises.").text.endswith("The *tide* rises.")
 
 
+@pytest.mark.parametrize("unit", ["-a  b\n", ":a: b\n", ".. note:: a\n\n", "_`a` b\n\n"])
+def test_constructs_that_take_long_count_more(tmp_path: Path, unit: str) -> None:
+    lines = "\n".join(f"Line {n}." for n in range(2_000))
+    assert read(tmp_path, lines + "\n\n" + unit * 100).notes == ()
+    notes = read(tmp_path, unit * 2_000).notes
+    assert any("plain text" in note for note in notes), notes
+
+
 SYNTAX = {
     "inline markup": ("*One* **two** ``three`` `four`.", "One two three four."),
     "a paragraph over lines": ("One\ntwo.\n\nThree.", "One two.\n\nThree."),

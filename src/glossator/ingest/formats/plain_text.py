@@ -48,10 +48,16 @@ def split_at_limit(
     constructs: re.Pattern[str] = _LINE,
     limit: int = MAX_LINES,
     characters: int = CHARACTERS_PER_LINE,
+    slow: int = 1,
 ) -> tuple[str, str]:
-    """The part of a page that is parsed, and the rest, with a note of it."""
-    found = islice(constructs.finditer(text), limit + len(text) // characters, None)
-    beyond = next(found, None) if len(text) > limit else None
+    """The part of a page that is parsed, and the rest, with a note; constructs in a named group count `slow` times."""
+    left = limit + len(text) // characters
+    beyond = None
+    for found in constructs.finditer(text) if len(text) > limit else ():
+        left -= slow if found.lastgroup else 1
+        if left < 0:
+            beyond = found
+            break
     if beyond is None:
         return text, ""
     end = text.rfind("\n", 0, beyond.end()) + 1
