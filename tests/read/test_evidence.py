@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from glossator.core.inference.evidence import MAX_EVIDENCE_TOKENS, chosen_sentences, evidence_for
-from glossator.core.inference.reading import SourceText, stretches
+from glossator.core.inference.reading import SourceText, extended_sentences
 from glossator.core.text.sentences import split_sentences
 
 SENTENCES = (
@@ -88,4 +88,4 @@ def as_source(text: str) -> SourceText:
 
 
 def counts(source: SourceText) -> list[int]:
-    return [len(part.split()) for part in stretches(source)]
+    return [len(part.split()) for part in extended_sentences(source)]
