@@ -46,7 +46,7 @@ def test_sentences_are_chosen_for_the_words_that_others_do_not_have() -> None:
     assert chosen("The filter is cleaned when the lamp of the steel housing blinks.", 17) == (2, 4)
 
 
-def test_the_rest_of_the_space_goes_to_neighbours() -> None:
+def test_remaining_tokens_are_used_for_neighbouring_sentences() -> None:
     assert chosen("The filter must be cleaned.", 18) == (3, 4)
 
 
