@@ -73,7 +73,7 @@ def _keep_holes() -> Iterator[None]:
     `quick_folder` uses memory only if there is enough. Child processes do fill them (tests/faults/test_disks.py).
     """
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("glossator.store.index.qdrant_index.fill_holes", lambda folder: None)
+        patch.setattr("glossator.store.index.qdrant_index.allocate_sparse_files", lambda folder: None)
         yield
 
 

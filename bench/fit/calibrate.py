@@ -134,7 +134,7 @@ def validate(weights: list[float]) -> None:
     logits: dict[str, list[float]] = {kind: [] for kind in SHARE}
     for q in asked:
         rows = passage_features(book, q["question"], retrieve.MIN_QUESTION_WORDS)
-        logits[q["kind"]].append(retrieve.falling([retrieve.logit(row, weights) for row in rows])[0])
+        logits[q["kind"]].append(retrieve.isotonic([retrieve.relevance_logit(row, weights) for row in rows])[0])
     report("the sample book, as used", {kind: np.array(values) for kind, values in logits.items()})
 
 

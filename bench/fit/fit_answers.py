@@ -27,7 +27,7 @@ from glossator.core.types import Chunk
 from glossator.facade import Book
 from glossator.pipeline.reading import RELEVANCE, joint_level, read_question, search_book
 from glossator.read.reader import OnnxReader
-from glossator.retrieve import falling, level_of, weigh_words
+from glossator.retrieve import isotonic, logit_of, weigh_words
 from lib import claims as sets
 from lib import written
 from lib.common import CACHE, SETS, indexed, plain, questions, unpack
@@ -183,7 +183,7 @@ def report_relevance(asked: Sequence[AskedQuestion]) -> None:
     is_documentation = np.array([each.book not in written.DEVELOPMENT for each in usable])
     for search in GRID:
         weights = (0.0, search, RELEVANCE[2])
-        level = np.array([falling([joint_level(*each, weights) for each in one.levels])[0] for one in usable])
+        level = np.array([isotonic([joint_level(*each, weights) for each in one.levels])[0] for one in usable])
         answerable = kind == "answerable"
         threshold = _threshold(level[answerable & ~is_documentation], level[answerable & is_documentation])
         refused = {k: float((level[kind == k] < threshold).mean()) for k in ("near", "off", "outside")}
@@ -191,7 +191,7 @@ def report_relevance(asked: Sequence[AskedQuestion]) -> None:
             float((level[answerable & chosen] < threshold).mean()) for chosen in (~is_documentation, is_documentation)
         ]
         print(
-            f"({level_of(ANSWERABLE) - threshold:.2f}, {search}, {RELEVANCE[2]}): mean refused",
+            f"({logit_of(ANSWERABLE) - threshold:.2f}, {search}, {RELEVANCE[2]}): mean refused",
             f"{np.mean(list(refused.values())):.1%};",
             ", ".join(f"{name} {value:.1%}" for name, value in refused.items()),
             f"; answerable refused: books {both[0]:.1%}, documentation {both[1]:.1%}",

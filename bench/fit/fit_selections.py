@@ -21,8 +21,8 @@ from glossator.answer.question_kinds import points_at
 from glossator.core.thresholds import ANSWERABLE, ANSWERABLE_POINTED_AT, is_answerable
 from glossator.facade import Book
 from glossator.pipeline.extracting import SelectionReading, read_selection
-from glossator.pipeline.reading import READER_LEVELS, SELECTION_SEARCH_LEVELS, limited, selection_relevance_with_reader
-from glossator.retrieve import level_of
+from glossator.pipeline.reading import READER_LEVELS, SELECTION_SEARCH_LEVELS, clamp, selection_relevance_with_reader
+from glossator.retrieve import logit_of
 from lib import written
 from lib.common import ROOT, SETS, indexed, logistic, questions, unpack
 
@@ -79,15 +79,15 @@ def fit(sets: Sequence[Sequence[Example]]) -> tuple[float, ...]:
     weights = np.array([(1.0 if e.answered else ODDS) * 100 / len(each) for each in sets for e in each])
     levels = np.array([_levels(e) for e in found])
     truth = np.array([e.answered for e in found], float)
-    lenience = level_of(ANSWERABLE) - level_of(ANSWERABLE_POINTED_AT)
+    lenience = logit_of(ANSWERABLE) - logit_of(ANSWERABLE_POINTED_AT)
     offset = lenience * np.array([points_at(e.question, e.selection) for e in found], float)
     bias, slopes = logistic(levels, truth, weights, RIDGE, offset)
-    return tuple(round(float(value), 2) for value in (bias + level_of(ANSWERABLE), *slopes))
+    return tuple(round(float(value), 2) for value in (bias + logit_of(ANSWERABLE), *slopes))
 
 
 def _levels(example: Example) -> tuple[float, float]:
     answered = max(example.said.reading.passages.values(), default=0.0)
-    return limited(level_of(example.said.relevance), SELECTION_SEARCH_LEVELS), limited(answered, READER_LEVELS)
+    return clamp(logit_of(example.said.relevance), SELECTION_SEARCH_LEVELS), clamp(answered, READER_LEVELS)
 
 
 def report(name: str, found: Sequence[Example]) -> None:

@@ -114,7 +114,7 @@ def retrieve(
         if not asks_about_releases(text):
             ranked = _release_notes_lower(index, ranked)
         best = _distinct(index, ranked, max(top_k, RELEVANCE_PASSAGES))
-        levels = falling([_level(features(chunk, r.dense, r.sentence, words), embedded) for chunk, r in best])
+        levels = isotonic([_level(features(chunk, r.dense, r.sentence, words), embedded) for chunk, r in best])
         found = [
             RetrievedChunk(_passage(chunk, probability(level)), chunk, level, best[0][1].score - r.score)
             for (chunk, r), level in zip(best, levels, strict=True)
@@ -141,7 +141,9 @@ def _embed(embedder: Embedder, text: str, seconds: float) -> _EmbeddedQuestion |
 
 
 def _level(values: Sequence[float], embedded: _EmbeddedQuestion | None) -> float:
-    return logit(values, embedded.calibration.book) if embedded else logit(values[VECTOR_FEATURES:], KEYWORD_MODEL)
+    if embedded is None:
+        return relevance_logit(values[VECTOR_FEATURES:], KEYWORD_MODEL)
+    return relevance_logit(values, embedded.calibration.book)
 
 
 def embedding_seconds(deadline: float | None) -> float:
@@ -335,7 +337,7 @@ def _weight(words: QuestionWords, present: set[str]) -> float:
     return sum(words.weights[stem] for stem in present)
 
 
-def logit(values: Sequence[float], model: Sequence[float]) -> float:
+def relevance_logit(values: Sequence[float], model: Sequence[float]) -> float:
     """The relevance model: the logit of a probability, from the features."""
     return sum(weight * value for weight, value in zip(model, (1.0, *values), strict=True))
 
@@ -345,13 +347,13 @@ def probability(level: float) -> float:
     return 1.0 / (1.0 + math.exp(-max(-30.0, min(30.0, level))))
 
 
-def level_of(score: float) -> float:
+def logit_of(score: float) -> float:
     """The logit of a probability."""
     clipped = min(max(score, 1e-9), 1 - 1e-9)
     return math.log(clipped / (1 - clipped))
 
 
-def falling(levels: Sequence[float]) -> list[float]:
+def isotonic(levels: Sequence[float]) -> list[float]:
     """The levels made to fall with rank, by isotonic regression: passages in the wrong order share their mean.
 
     The ranking knows better which passage comes first, the relevance model how relevant they are. Only the best few
@@ -393,5 +395,5 @@ def selection_relevance(
             float((embedding.sentences.astype("float32") @ query.sentence).max()) if len(embedding.sentences) else 0.0
         )
         values = features(chunk, float(embedding.vector @ query.vector), sentence, words)
-        scores.append(probability(logit(values, model)))
+        scores.append(probability(relevance_logit(values, model)))
     return scores

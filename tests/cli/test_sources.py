@@ -148,7 +148,7 @@ def test_ingest_says_that_pages_are_in_the_index_twice(folder: Path, command: Ru
     assert "Also in the index, with the same files: The manual" in passed(command("ingest", folder / "manual" / "docs"))
 
 
-def test_only_says_what_it_removed(folder: Path, command: Run) -> None:
+def test_ingest_only_reports_removed_sources(folder: Path, command: Run) -> None:
     passed(command("ingest", folder / "notes"))
     assert f"Removed notes ({folder / 'notes'})." in passed(command("ingest", folder / "manual", "--only"))
 

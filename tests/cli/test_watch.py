@@ -82,7 +82,7 @@ def test_a_change_during_another_ingest_is_ingested_after_it(
     assert next_report(watching)["documents"]["added"] == 1
 
 
-def test_what_cannot_be_watched_is_refused(data: Path, small_book: Path) -> None:
+def test_watching_a_url_or_a_dry_run_is_refused(data: Path, small_book: Path) -> None:
     refused = run("ingest", "https://docs.example.org/", "--watch", "--data-dir", data)
     assert refused.failed_with(2, "https://docs.example.org/ cannot be watched", "schedule")
     both = run("ingest", small_book, "--watch", "--dry-run", "--data-dir", data)

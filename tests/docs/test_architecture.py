@@ -57,7 +57,8 @@ def test_files_that_the_docs_name_exist(page: Path) -> None:
 
 
 SCRIPTS = sorted(SOURCE.rglob("*.js"))
-CODE = [*SOURCE.rglob("*.py"), *SCRIPTS, *(ROOT / "tests").rglob("*.py"), *(ROOT / "bench").rglob("*.py")]
+FOLDERS = ("tests", "bench", "training")
+CODE = [*SOURCE.rglob("*.py"), *SCRIPTS, *(file for name in FOLDERS for file in (ROOT / name).rglob("*.py"))]
 
 
 def test_no_folder_has_more_than_14_files() -> None:
@@ -91,7 +92,7 @@ def test_limits_have_one_prefix() -> None:
 
 def test_names_of_durations_end_in_their_unit() -> None:
     durations = "TIMEOUT|DELAY|INTERVAL|COOLDOWN|PERIOD|PAUSE|WAIT|AGE"
-    assert _matches_in_code(rf"^(?:\w+_)?(?:{durations})(?:: float)? = [\d.]") == {}
+    assert _matches_in_code(rf"^(?:\w+_)?(?:{durations})(?:: float)? = [\"\d.]") == {}
     assert _matches_in_code(rf"^ +(?:\w+_)?(?:{durations.lower()}): float = [\d.]") == {}
 
 

@@ -66,6 +66,6 @@ def test_aliases_of_ordinary_files_are_read() -> None:
 
 
 @pytest.mark.parametrize("text", [nested("x"), merged(), "&a [*a]", "a: &a {b: *a}", "[" * 5_000])
-def test_what_grows_or_does_not_end_is_an_error(text: str) -> None:
+def test_yaml_that_expands_or_contains_itself_is_an_error(text: str) -> None:
     with pytest.raises(yaml.YAMLError):
         load_yaml(text)

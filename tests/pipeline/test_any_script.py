@@ -1,4 +1,4 @@
-"""Books in other languages and scripts: keywords alone find the right passage; a model that does not fit is told."""
+"""Books in other languages and scripts: keywords alone find the right passage; an unsuitable model is reported."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_keywords_alone_find_the_passage(book: Book, language: str, page: str, q
     assert found.passages[0].document_id == page
 
 
-def test_the_report_and_doctor_tell_of_a_language_that_the_model_does_not_know(tmp_path: Path) -> None:
+def test_report_and_doctor_name_a_language_that_the_model_does_not_support(tmp_path: Path) -> None:
     folder, data = tmp_path / "book", tmp_path / "data"
     folder.mkdir()
     (folder / "page.md").write_text("\n\n".join(p["text"] for p in LANGUAGES["urdu"]["passages"]), "utf-8")

@@ -12,7 +12,7 @@ from glossator import pipeline
 from glossator.core.question import Question
 from glossator.core.thresholds import confidence_level, is_low_confidence
 from glossator.facade import Book
-from glossator.retrieve import RELEVANCE_PASSAGES, falling, probability
+from glossator.retrieve import RELEVANCE_PASSAGES, isotonic, probability
 from glossator.verification.confidence import confidence
 from llm_server import LlmServer, says
 from scripted_book import NOTHING, ask, data, server
@@ -50,7 +50,7 @@ def test_nothing_shown_means_no_confidence(best: float, withheld: int) -> None:
 
 @given(LEVELS)
 def test_scores_fall_with_rank(levels: list[float]) -> None:
-    scores = [probability(level) for level in falling(levels)]
+    scores = [probability(level) for level in isotonic(levels)]
     assert scores == sorted(scores, reverse=True)
     assert len(scores) == len(levels)
 
@@ -59,12 +59,12 @@ def test_scores_fall_with_rank(levels: list[float]) -> None:
 def test_scores_rise_with_every_relevance(levels: list[float], data: st.DataObject) -> None:
     at = data.draw(st.integers(0, len(levels) - 1))
     raised = [level + 3.0 * (n == at) for n, level in enumerate(levels)]
-    assert all(before <= after + 1e-9 for before, after in zip(falling(levels), falling(raised), strict=True))
+    assert all(before <= after + 1e-9 for before, after in zip(isotonic(levels), isotonic(raised), strict=True))
 
 
 @given(LEVELS)
 def test_scores_do_not_depend_on_how_many_are_asked_for(levels: list[float]) -> None:
-    assert falling(levels)[:RELEVANCE_PASSAGES] == falling(levels[:RELEVANCE_PASSAGES])
+    assert isotonic(levels)[:RELEVANCE_PASSAGES] == isotonic(levels[:RELEVANCE_PASSAGES])
 
 
 @pytest.mark.parametrize("question", ["What is inverse kinematics?", "How tall is a person?", UNANSWERABLE])

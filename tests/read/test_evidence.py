@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from glossator.core.inference.evidence import MAX_EVIDENCE_TOKENS, chosen_sentences, evidence_for
-from glossator.core.inference.reading import SourceText, stretches
+from glossator.core.inference.reading import SourceText, extended_sentences
 from glossator.core.text.sentences import split_sentences
 
 SENTENCES = (
@@ -46,7 +46,7 @@ def test_sentences_are_chosen_for_the_words_that_others_do_not_have() -> None:
     assert chosen("The filter is cleaned when the lamp of the steel housing blinks.", 17) == (2, 4)
 
 
-def test_the_rest_of_the_space_goes_to_neighbours() -> None:
+def test_remaining_tokens_are_used_for_neighbouring_sentences() -> None:
     assert chosen("The filter must be cleaned.", 18) == (3, 4)
 
 
@@ -88,4 +88,4 @@ def as_source(text: str) -> SourceText:
 
 
 def counts(source: SourceText) -> list[int]:
-    return [len(part.split()) for part in stretches(source)]
+    return [len(part.split()) for part in extended_sentences(source)]

@@ -172,7 +172,7 @@ def test_verify_checks_against_one_version(folder: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.asyncio(loop_scope="module")
-async def test_contents_are_of_one_version_and_the_widget_knows_which(client: httpx.AsyncClient) -> None:
+async def test_contents_and_widget_are_of_the_version_of_the_page(client: httpx.AsyncClient) -> None:
     contents = (await client.get("/llms.txt")).text
     assert "https://lights.example/docs/lamp" in contents
     assert "1.0" not in contents

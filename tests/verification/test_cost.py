@@ -199,13 +199,13 @@ def test_models_share_one_budget_that_a_long_text_reduces(count: int, words: int
     assert reader.cost + sum(encoding_cost(count_tokens(text)) for text in encoder.texts) <= budget.models
 
 
-def test_what_finding_the_passages_cost_reduces_both_budgets() -> None:
+def test_budgets_shrink_with_the_cost_of_finding_passages() -> None:
     assert budget_for(2_000, 12, 0).words == Budget().words
     assert budget_for(32_000, 200, 600_000).models == 0
     assert 0 < budget_for(32_000, 50, 900_000).words < Budget().words
 
 
-def test_comparing_words_has_a_budget_and_what_is_beyond_fails() -> None:
+def test_claims_beyond_the_budget_of_word_comparison_are_not_supported() -> None:
     verifier = Verifier()
     sentence = f"{' '.join(WORDS[:2000])}."
     checked = check(verifier, claims(200, 20), verifier.prepare([sentence]), Policy.FLAG)

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from glossator.answer.extractive import Quote
 from glossator.answer.lead_ins import QuoteLayout
 from glossator.core.answers import (
+    MAX_SNIPPET_CHARACTERS,
     SELECTION_TITLE,
-    SNIPPET_LENGTH,
     Answer,
     CheckedDraft,
     Citation,
@@ -62,7 +62,7 @@ def cite(quotes: Sequence[CheckedQuote], scores: dict[str, float], confidence: f
             chunk_id=quote.chunk.chunk_id,
             document_id=quote.chunk.document_id,
             position=quote.chunk.position,
-            snippet=quote.chunk.text[:SNIPPET_LENGTH],
+            snippet=quote.chunk.text[:MAX_SNIPPET_CHARACTERS],
             version=quote.chunk.version,
         )
         for number, quote in enumerate(first.values(), 1)
@@ -128,7 +128,7 @@ def _citation(number: int, evidence: Evidence, passage: Passage, page_text: Page
         chunk_id=passage.chunk_id,
         document_id=passage.document_id,
         position=passage.position,
-        snippet=passage.text[:SNIPPET_LENGTH],
+        snippet=passage.text[:MAX_SNIPPET_CHARACTERS],
         version=passage.version,
     )
 

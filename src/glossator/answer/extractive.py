@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from glossator.answer.lead_ins import QuoteLayout, brings_code, introduced_by, is_lead_in, nearest_code
-from glossator.answer.question_kinds import SENTENCES, Wanted
+from glossator.answer.question_kinds import ONLY_SENTENCES, ExpectedContent
 from glossator.answer.sentence_forms import (
     MAX_FRAGMENT,
     continues,
@@ -40,7 +40,7 @@ MAX_DISTANCE, MAX_DISTANCE_IN_PASSAGE, MAX_DISTANCE_ELSEWHERE = 1.5, 2.5, 0.7
 """How far below the best a further sentence may score: of its page, of its passage, and of another page.
 
 Of its page, it is then at least 22 % as likely to be the answer. Sentences of one passage belong together; but if code
-is wanted, they are as far as those of the page."""
+is expected, they are as far as those of the page."""
 
 BEHIND, MAX_BEHIND = 1.0, 4.0
 """Subtracted from the score of a sentence for each point that its passage ranks below the best one, up to so many."""
@@ -49,7 +49,7 @@ CODE, INSTRUCTION, CONTINUATION = 1.0, 1.0, 1.5
 """If the question asks how: added to the score of a sentence that code follows and of one that says what to do;
 subtracted for one that goes on from what is before it."""
 
-OTHER_ROW = -1.5
+ROW_PENALTY = -1.5
 """Added to the score of a table row unless its first cell names what the question asks about: a row answers few
 questions, but shares words with many."""
 
@@ -130,11 +130,11 @@ def choose_sentences(
     read: Shares = NOT_READ,
     *,
     fragments: bool = False,
-    wanted: Wanted = SENTENCES,
+    expected: ExpectedContent = ONLY_SENTENCES,
 ) -> list[Quote]:
     """Up to five sentences, first the one that answers best; or `fragments`, if there is no sentence.
 
-    `read` has the predictions of the reader model. If code is wanted and no sentence brings any, the code nearest to
+    `read` has the predictions of the reader model. If code is expected and no sentence brings any, the code nearest to
     the best sentence is added.
     """
     found = candidates(weights, query, chunks, read)
@@ -142,16 +142,16 @@ def choose_sentences(
         found = candidates(weights, query, chunks, read, _has_content)
     if not found:
         return []
-    if wanted.code and wanted.explanation:
+    if expected.code and expected.explanation:
         saying = [candidate for candidate in found if not only_echoes(candidate.quote.text, weights)]
         found = [_scored_for_code(candidate, chunks, bool(read)) for candidate in saying or found]
     best, *others = sorted(found, key=lambda c: (-c.quote.score, c.chunk, c.sentence))
     others = [other for other in others if _may_join(other.quote, best.quote, weights)]
     by_place = {(c.chunk, c.sentence): c for c in found}
-    ordered = _answer_first(_pick(best, others, chunks, wanted), by_place)
+    ordered = _answer_first(_pick(best, others, chunks, expected), by_place)
     items = {item.chunk.chunk_id: item for item in chunks}
     quotes = _with_introduced(ordered, best.quote, items)
-    if wanted.code and not any(quote.layout in (QuoteLayout.CODE, QuoteLayout.ROW) for quote in quotes):
+    if expected.code and not any(quote.layout in (QuoteLayout.CODE, QuoteLayout.ROW) for quote in quotes):
         in_section = chain([chunks[best.chunk]], _rest_of_section(best.quote.chunk, chunks))
         code = next(filter(None, (_nearest_code(best.quote, item, quotes) for item in in_section)), [])
         quotes += code or _other_code([best, *others], items, quotes)
@@ -296,7 +296,7 @@ def candidates(
 
 
 def _as_row(quote: Quote, head: str, weights: dict[str, float]) -> Quote:
-    penalty = 0.0 if is_about(quote.text, weights) else OTHER_ROW
+    penalty = 0.0 if is_about(quote.text, weights) else ROW_PENALTY
     return replace(quote, score=quote.score + penalty, layout=QuoteLayout.ROW, marker=head)
 
 
@@ -328,23 +328,23 @@ def _has_content(text: str) -> bool:
 
 
 def _pick(
-    best: Candidate, others: Sequence[Candidate], chunks: Sequence[ScoredChunk], wanted: Wanted
+    best: Candidate, others: Sequence[Candidate], chunks: Sequence[ScoredChunk], expected: ExpectedContent
 ) -> list[Candidate]:
     """The best candidate and a few others that belong to it, without near-duplicates."""
 
     def score_in_context(candidate: Candidate) -> float:
         distance = candidate.sentence - best.sentence if candidate.chunk == best.chunk else 0
-        follows = wanted.explanation and 0 < distance <= MAX_FOLLOWING and not _is_row(best, candidate)
+        follows = expected.explanation and 0 < distance <= MAX_FOLLOWING and not _is_row(best, candidate)
         return best.quote.score if follows else candidate.quote.score
 
-    has_code = wanted.code and any(block.kind is BlockKind.CODE for block in chunks[best.chunk].blocks)
-    if wanted.code and _brings_code(best, chunks):
+    has_code = expected.code and any(block.kind is BlockKind.CODE for block in chunks[best.chunk].blocks)
+    if expected.code and _brings_code(best, chunks):
         others = [candidate for candidate in others if not _brings_code(candidate, chunks)]
     picked = [best]
     for candidate in sorted(others, key=score_in_context, reverse=True):
         if len(picked) == USUAL_SENTENCES:
             break
-        is_near = score_in_context(candidate) >= best.quote.score - _max_distance(candidate, best, wanted)
+        is_near = score_in_context(candidate) >= best.quote.score - _max_distance(candidate, best, expected)
         is_needed = len(picked) < MIN_SENTENCES and not (has_code or _is_row(best, candidate))
         text = candidate.quote.text
         if (is_near or is_needed) and not _is_redundant(text, picked):
@@ -356,11 +356,11 @@ def _is_row(*candidates: Candidate) -> bool:
     return any(candidate.quote.layout is QuoteLayout.ROW for candidate in candidates)
 
 
-def _max_distance(candidate: Candidate, best: Candidate, wanted: Wanted) -> float:
+def _max_distance(candidate: Candidate, best: Candidate, expected: ExpectedContent) -> float:
     """How far below the best a sentence may score that is shown with it."""
     if candidate.chunk == best.chunk:
-        return MAX_DISTANCE if wanted.code else MAX_DISTANCE_IN_PASSAGE
-    if wanted.explanation:
+        return MAX_DISTANCE if expected.code else MAX_DISTANCE_IN_PASSAGE
+    if expected.explanation:
         return -math.inf
     is_same_page = candidate.quote.chunk.document_id == best.quote.chunk.document_id
     return MAX_DISTANCE if is_same_page else MAX_DISTANCE_ELSEWHERE

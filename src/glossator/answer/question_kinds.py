@@ -42,14 +42,14 @@ _GENERIC_WORDS = frozenset(
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class ExpectedContent:
     """What a good answer to a question has besides the sentence that answers."""
 
     code: bool = False
     explanation: bool = False
 
 
-SENTENCES = Wanted()
+ONLY_SENTENCES = ExpectedContent()
 
 
 def is_generic(question: str) -> bool:
@@ -62,11 +62,11 @@ def asks_how(question: str) -> bool:
     return bool(_ASKS_HOW.search(question))
 
 
-def wanted_for(question: str) -> Wanted:
+def expected_content(question: str) -> ExpectedContent:
     """What a good answer has: code if the question asks how or whether something can be done, or is only keywords."""
     how = asks_how(question)
     code = how or bool(_ASKS_WHETHER_POSSIBLE.search(question)) or is_keywords(question)
-    return Wanted(code, explanation=how or asks_why(question))
+    return ExpectedContent(code, explanation=how or asks_why(question))
 
 
 def is_keywords(question: str) -> bool:

@@ -303,7 +303,7 @@ def show_replay(replay: Replay) -> None:
 
 
 def _show_replayed(sentence: ReplayedSentence) -> None:
-    if sentence.stands:
+    if sentence.is_quote_in_book:
         _show_verdict(sentence.text, sentence.now)
         console.print(Text(f"    quote: {sentence.source}", style="dim"))
         return

@@ -14,7 +14,7 @@ KEYWORDS_NOTICE = "Semantic search is unavailable: only keywords were searched."
 SELECTION_TITLE = "Your selection"
 """The title of the source of an answer about a selection."""
 
-SNIPPET_LENGTH = 200
+MAX_SNIPPET_CHARACTERS = 200
 """Characters of a passage shown as a preview."""
 
 

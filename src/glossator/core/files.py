@@ -78,17 +78,17 @@ def make_private_file(path: Path) -> None:
     """
     with suppress(FileExistsError):
         os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, _mode(private=True)))
-    close_to_others(path)
+    restrict_to_owner(path)
 
 
 def protect_data_dir(folder: Path) -> None:
     """Close a data directory of an earlier version to others, unless it holds files that are not Glossator's."""
     with suppress(OSError):
         if {entry.name for entry in folder.iterdir()} <= DATA_FILES:
-            close_to_others(folder)
+            restrict_to_owner(folder)
 
 
-def close_to_others(path: Path) -> None:
+def restrict_to_owner(path: Path) -> None:
     """Remove all permissions but the owner's, if there are any and we may."""
     mode = stat.S_IMODE(path.stat().st_mode)
     if os.name == "posix" and mode & 0o077:
@@ -154,7 +154,7 @@ def is_in_memory(path: Path) -> bool:
     return any(row[2] == device and row[row.index("-") + 1] == "tmpfs" for row in rows)
 
 
-def fill_holes(folder: Path) -> None:
+def allocate_sparse_files(folder: Path) -> None:
     """Reserve the space of all files in a folder, where they are in memory.
 
     There, reading a hole of a mapped file takes space, and the process is killed (SIGBUS) if there is none.

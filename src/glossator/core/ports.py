@@ -269,7 +269,7 @@ class GenerationStore(Protocol):
         """The names of the books whose indexes are next to this one, which belongs to the unnamed book."""
 
     def fingerprint(self) -> str:
-        """That of the embedding model that made the current generation; empty if there is none to read."""
+        """The fingerprint of the embedding model that built the current generation; empty if none can be read."""
 
     def next_number(self) -> int:
         """A number higher than that of any generation."""

@@ -85,14 +85,14 @@ class ReplayedSentence:
     source: SourceState
 
     @property
-    def stands(self) -> bool:
+    def is_quote_in_book(self) -> bool:
         """Whether its quote is still in the book."""
         return self.source not in (SourceState.CHANGED, SourceState.GONE)
 
     @property
     def holds(self) -> bool:
         """Whether its quote is still in the book and supports it."""
-        return self.stands and self.now.supported
+        return self.is_quote_in_book and self.now.supported
 
 
 @dataclass(frozen=True, slots=True)

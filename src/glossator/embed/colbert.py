@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import onnxruntime
     import tokenizers
 
-WINDOW_TOKENS = 500
+MAX_WINDOW_TOKENS = 500
 """Tokens per run of the model; a longer text is encoded window by window."""
 
 _BEGIN, _DOCUMENT, _END = 101, 2, 102
@@ -45,10 +45,9 @@ class ColbertEncoder:
     def encode(self, text: str) -> TokenVectors:
         """Unit vectors of the tokens of a text, with their offsets."""
         encoding = self._tokenizer.encode(text, add_special_tokens=False)
-        states = [
-            run_model(self._session, [[_BEGIN, _DOCUMENT, *encoding.ids[start : start + WINDOW_TOKENS], _END]])[0][2:-1]
-            for start in range(0, len(encoding.ids), WINDOW_TOKENS)
-        ]
+        starts = range(0, len(encoding.ids), MAX_WINDOW_TOKENS)
+        windows = [encoding.ids[start : start + MAX_WINDOW_TOKENS] for start in starts]
+        states = [run_model(self._session, [[_BEGIN, _DOCUMENT, *window, _END]])[0][2:-1] for window in windows]
         vectors = np.concatenate(states) if states else np.zeros((0, 384), np.float32)
         norms = np.linalg.norm(vectors, axis=1, keepdims=True)
         offsets = np.array(encoding.offsets, np.int32).reshape(-1, 2)

@@ -115,7 +115,7 @@ class LocalEmbedder:
 
     @property
     def languages(self) -> tuple[str, ...]:
-        """Those of the built-in model; others do not say."""
+        """The languages of the built-in model; those of other models are not known."""
         return ("en",) if self._is_built_in else ()
 
     @cached_property

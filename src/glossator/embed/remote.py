@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from glossator.core.errors import EmbeddingModelUnavailable, EmbeddingRequestRejected
 from glossator.core.ports import Calibration, Progress
 from glossator.core.resilience.breaker import COOLDOWN_SECONDS, CircuitBreaker
-from glossator.core.resilience.deadline import call_within, start
+from glossator.core.resilience.deadline import call_within, start_in_thread
 from glossator.core.types import Chunk, Embedding, QueryEmbedding
 from glossator.embed import calibration
 from glossator.embed.client import EmbeddingClient, InputType, RequestPolicy
@@ -86,7 +86,7 @@ class RemoteEmbedder:
         """The built-in calibration, rescaled for this model; measured once per process."""
         with self._lock:
             if self._calibration is None or (self._calibration.done() and self._calibration.exception()):
-                self._calibration = start(self._calibrate)
+                self._calibration = start_in_thread(self._calibrate)
             measured = self._calibration
         try:
             return measured.result(self.calibration_seconds)

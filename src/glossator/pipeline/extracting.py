@@ -12,7 +12,7 @@ from glossator.answer.cite import CheckedQuote, cite, cite_selection
 from glossator.answer.extractive import Quote, ScoredChunk, choose_sentences, choose_summary
 from glossator.answer.followups import asks_about_now
 from glossator.answer.lead_ins import QuoteLayout
-from glossator.answer.question_kinds import is_generic, points_at, wanted_for
+from glossator.answer.question_kinds import expected_content, is_generic, points_at
 from glossator.core.answers import Answer, Evidence
 from glossator.core.ports import Generation, no_progress
 from glossator.core.question import Question
@@ -59,7 +59,7 @@ def extract(
     ]
     query = found.query.sentence if found.query else None
     weights = weigh_words(question, book.documents).weights
-    quotes = choose_sentences(weights, query, material, reading.sentences, wanted=wanted_for(question))
+    quotes = choose_sentences(weights, query, material, reading.sentences, expected=expected_content(question))
     if not quotes:
         return None
     scores = {passage.chunk_id: passage.score for passage in found.passages}

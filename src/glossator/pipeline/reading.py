@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from glossator.core.errors import ReaderUnavailable
-from glossator.core.inference.reading import Reading, SourceText, read_out_rows, split_source, stretches
+from glossator.core.inference.reading import Reading, SourceText, extended_sentences, read_out_rows, split_source
 from glossator.core.ports import Generation, Reader
 from glossator.core.question import Question
 from glossator.core.text.words import content_words
@@ -29,7 +29,7 @@ from glossator.core.types import (
     RetrievedChunk,
 )
 from glossator.pipeline.wiring import Engine
-from glossator.retrieve import falling, level_of, probability, retrieve
+from glossator.retrieve import isotonic, logit_of, probability, retrieve
 from glossator.verification.judge import is_in_model_language
 
 _log = logging.getLogger(__name__)
@@ -86,7 +86,7 @@ SELECTION_SEARCH_LEVELS = (-30.0, 4.0)
 SELECTION_RELEVANCE = (-0.29, 0.53, 0.45)
 """The same for a selection (bench/fit/fit_selections.py)."""
 
-Place = tuple[str, int]
+SentenceKey = tuple[str, int]
 """A sentence: the id of its chunk, and its number there."""
 
 
@@ -95,7 +95,7 @@ class QuestionReading:
     """The prediction for a question: a logit for each passage that was read, and a share for each sentence."""
 
     passages: Mapping[str, float]
-    sentences: Mapping[Place, float]
+    sentences: Mapping[SentenceKey, float]
 
 
 @dataclass(frozen=True, slots=True)
@@ -247,7 +247,7 @@ def _levels_with_reader(items: Sequence[RetrievedChunk], reading: QuestionReadin
     """
     answered = [reading.passages.get(item.chunk.chunk_id) for item in items]
     joint = [joint_level(i.level, logit) for i, logit in zip(items, answered, strict=True) if logit is not None]
-    fallen = falling(joint)
+    fallen = isotonic(joint)
     levels, level, left = [], fallen[0], iter(fallen)
     for rank, (item, logit) in enumerate(zip(items, answered, strict=True)):
         if logit is not None:
@@ -261,7 +261,7 @@ def _levels_with_reader(items: Sequence[RetrievedChunk], reading: QuestionReadin
 def joint_level(searched: float, answered: float, weights: tuple[float, float, float] = RELEVANCE) -> float:
     """The logit of a passage's relevance by its level in the search and the logit of the reader model."""
     bias, search, read = weights
-    return bias + search * limited(searched, SEARCH_LEVELS) + read * limited(answered, READER_LEVELS)
+    return bias + search * clamp(searched, SEARCH_LEVELS) + read * clamp(answered, READER_LEVELS)
 
 
 def selection_relevance_with_reader(relevance: float, reading: QuestionReading) -> float:
@@ -269,11 +269,11 @@ def selection_relevance_with_reader(relevance: float, reading: QuestionReading) 
     if not reading.passages:
         return relevance
     bias, search, read = SELECTION_RELEVANCE
-    level = search * limited(level_of(relevance), SELECTION_SEARCH_LEVELS)
-    return probability(bias + level + read * limited(max(reading.passages.values()), READER_LEVELS))
+    level = search * clamp(logit_of(relevance), SELECTION_SEARCH_LEVELS)
+    return probability(bias + level + read * clamp(max(reading.passages.values()), READER_LEVELS))
 
 
-def limited(value: float, limits: tuple[float, float]) -> float:
+def clamp(value: float, limits: tuple[float, float]) -> float:
     """A value within limits."""
     return max(limits[0], min(limits[1], value))
 
@@ -296,7 +296,7 @@ def _parts(
 ) -> list[_NearPart]:
     """The parts of a chunk, nearest first."""
     whole = read_out_rows(SourceText(chunk.heading_path, chunk.text, chunk.sentences), heads)
-    counts = reader.count_tokens(stretches(whole))
+    counts = reader.count_tokens(extended_sentences(whole))
     starts = [span.start for span in chunk.sentences]
     lengths = [round(n * ROW_TOKENS) if start in heads else n for start, n in zip(starts, counts, strict=True)]
     parts = []
@@ -309,9 +309,12 @@ def _parts(
 
 
 def _combined(read: Sequence[tuple[_NearPart, Reading]]) -> QuestionReading:
-    """The best part of a passage counts; the share of a sentence is that of its part times that in its part."""
+    """The prediction for whole passages: of each, the best part counts.
+
+    The share of a sentence is the probability that its part answers, times the share of the sentence within the part.
+    """
     passages: dict[str, float] = {}
-    sentences: dict[Place, float] = {}
+    sentences: dict[SentenceKey, float] = {}
     for part, reading in read:
         chunk_id = part.chunk.chunk_id
         passages[chunk_id] = max(reading.answered, passages.get(chunk_id, -math.inf))

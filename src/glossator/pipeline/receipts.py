@@ -22,7 +22,7 @@ _CONTEXT_LENGTH = 1500
 """Characters on either side of a changed quote that a sentence is checked against."""
 
 
-_AS_IT_WAS = (SourceState.UNCHANGED, SourceState.SELECTION)
+_UNCHANGED_SOURCES = (SourceState.UNCHANGED, SourceState.SELECTION)
 """Sources that the same verifier would judge a sentence by in the same way."""
 
 
@@ -117,7 +117,7 @@ def _check_again(
         texts += [text] if text else []
     worst = max(states, key=list(SourceState).index, default=SourceState.GONE)
     before = sentence.verdict.status if sentence.verdict else None
-    if sentence.verdict and worst in _AS_IT_WAS and receipt.verifier == verifier.version:
+    if sentence.verdict and worst in _UNCHANGED_SOURCES and receipt.verifier == verifier.version:
         return ReplayedSentence(sentence.text, before, sentence.verdict, worst)
     prepared = verifier.prepare(texts)
     verdict = verifier.judge(sentence.text, prepared)

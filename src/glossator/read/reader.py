@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from glossator.core.errors import ReaderUnavailable
 from glossator.core.inference.cores import available_cores
-from glossator.core.inference.reading import MAX_STRETCH, Reading, ReadSource, SourceText
+from glossator.core.inference.reading import MAX_EXTENDED_CHARACTERS, Reading, ReadSource, SourceText
 from glossator.core.inference.sessions import InvalidModelFile, load_session, load_tokenizer, sha256
 from glossator.core.resilience.pool import started_pool
 from glossator.core.types import Span
@@ -151,7 +151,7 @@ class OnnxReader:
         """The tokens of a source with its headings, and the range of each sentence that is not cut off."""
         headings = " › ".join(source.headings[-2:])
         head = self._tokenizer.encode(headings, add_special_tokens=False).ids[:MAX_HEADING_TOKENS]
-        body = self._tokenizer.encode(source.text[:MAX_STRETCH], add_special_tokens=False)
+        body = self._tokenizer.encode(source.text[:MAX_EXTENDED_CHARACTERS], add_special_tokens=False)
         ids = [_START, *head, _END, *body.ids][: MAX_SOURCE_TOKENS - 1]
         first = len(head) + 2
         starts = np.array([start for start, _ in body.offsets][: len(ids) - first])

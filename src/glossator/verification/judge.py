@@ -26,8 +26,8 @@ from glossator.verification.compare.windows import (
     tokenize_passages,
 )
 from glossator.verification.headings import title_words
-from glossator.verification.lead_ins import strip_lead_in
 from glossator.verification.model import has_veto, is_short, limit, score
+from glossator.verification.opening_phrases import strip_opening_phrases
 from glossator.verification.reading.tokenizer import TokenizedText, has_content, language_of, tokenize
 from glossator.verification.reasons import contradicts, reasons
 from glossator.verification.sanitize import is_small_talk, unknown_literals, unknown_symbols
@@ -242,7 +242,7 @@ class Verifier:
         passages = [prepared.tokenized[number - 1] for number in numbers]
         if not passages:
             return []
-        claim = tokenize(strip_lead_in(text), passages[0].content.language)
+        claim = tokenize(strip_opening_phrases(text), passages[0].content.language)
         if len(claim.tokens) > MAX_SENTENCE_TOKENS:
             return []
         found = _compared(claim, passages, allowance or Allowance(prepared.budget.words))

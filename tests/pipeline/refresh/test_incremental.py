@@ -87,7 +87,7 @@ def test_without_sources_those_of_the_index_are_read_again(book: Book, small_boo
     )
 
 
-def test_without_sources_an_empty_index_says_what_to_name(data: Path) -> None:
+def test_ingest_without_sources_into_an_empty_index_is_an_error(data: Path) -> None:
     assert run("ingest", "--data-dir", data).failed_with(2, "No source was given", "folder")
 
 

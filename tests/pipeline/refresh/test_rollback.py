@@ -42,7 +42,7 @@ def test_the_command_says_which_generation_serves(book: Book, data: Path) -> Non
     assert "44 percent" in book.ask(MOON).text
 
 
-def test_a_receipt_is_checked_against_what_serves(book: Book) -> None:
+def test_a_receipt_is_checked_against_the_current_generation(book: Book) -> None:
     receipt = book.ask(MOON).receipt_id
     assert book.replay(receipt).holds
     book.rollback()
@@ -52,7 +52,7 @@ def test_a_receipt_is_checked_against_what_serves(book: Book) -> None:
     assert book.replay(receipt).holds
 
 
-def test_the_next_ingest_compares_with_what_serves(book: Book, data: Path, small_book: Path) -> None:
+def test_the_next_ingest_compares_with_the_current_generation(book: Book, data: Path, small_book: Path) -> None:
     book.rollback()
     report = book.ingest(small_book)
     assert (report.generation, report.documents) == (3, DocumentCounts(changed=1, unchanged=1))

@@ -69,7 +69,7 @@ def test_file_is_checked_once_a_second_and_read_when_changed(
 
 
 @pytest.mark.parametrize("raw", [*DAMAGED_FILES.values(), None], ids=[*DAMAGED_FILES, "gone"])
-def test_damaged_or_deleted_file_leaves_the_last_known_keys_in_force(
+def test_last_known_keys_remain_valid_while_the_file_is_damaged_or_deleted(
     watchful_store: KeyStore, path: Path, caplog: pytest.LogCaptureFixture, raw: bytes | None
 ) -> None:
     key, token = watchful_store.create("one", [WRITE]), watchful_store.create_token(SITE)
@@ -132,7 +132,7 @@ def test_damaged_file_closes_an_open_store(path: Path) -> None:
     assert store.authenticate(key, None).name == id_of(key)
 
 
-def test_keys_stay_in_force_without_the_data_directory(watchful_store: KeyStore, path: Path) -> None:
+def test_keys_remain_valid_without_the_data_directory(watchful_store: KeyStore, path: Path) -> None:
     key = watchful_store.create("one", [READ])
     path.parent.rename(path.parent.with_name("moved"))
     path.parent.write_text("a file in its place", "utf-8")

@@ -275,7 +275,7 @@ def test_rejected_body_is_not_read_endlessly(brisk: Address, announced: bytes) -
         assert connection.flood(piece, interval=0.01)
 
 
-def test_client_that_drips_after_a_rejection_is_disconnected(brisk: Address) -> None:
+def test_client_that_sends_slowly_after_a_rejection_is_disconnected(brisk: Address) -> None:
     with RawConnection(brisk) as connection:
         connection.send(POST_SEARCH_HEAD + b"Content-Length: 100000000\r\n\r\n")
         connection.receive(until=b"PAYLOAD_TOO_LARGE")

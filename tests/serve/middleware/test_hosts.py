@@ -94,7 +94,7 @@ async def test_the_name_to_listen_on_is_served(empty_data: Path) -> None:
         assert await status_of(client, "book.internal:8000") == 200
 
 
-async def test_a_star_serves_all_names(empty_data: Path) -> None:
+async def test_wildcard_allows_every_host_name(empty_data: Path) -> None:
     async with serving(empty_data, allowed_hosts="*") as client:
         assert await status_of(client, "evil.example") == 200
 

@@ -166,7 +166,7 @@ def test_marks_of_one_source_light_up_their_own_words(page: Page) -> None:
     assert page.evaluate(HIGHLIGHTED) == [first]
 
 
-def test_mark_of_a_quote_with_a_superscript_lights_up_the_words_beside_it(page: Page, site: Site, address: str) -> None:
+def test_mark_of_a_quote_with_a_superscript_highlights_words_beside_it(page: Page, site: Site, address: str) -> None:
     text = "<p>The pump runs for 10<sup>6</sup> hours.</p>" + (CHAT + SCRIPT).format(address=address, attributes="")
     url = site.add("/pump", text)
     open_chat(page, url)

@@ -217,7 +217,7 @@ def test_a_rollback_returns_to_the_generation_before_and_a_second_one_to_the_las
         assert versions(reader.open(FINGERPRINT)) == {version}
 
 
-def test_an_ingest_after_a_rollback_replaces_what_served_and_can_be_rolled_back_too(make_store: MakeStore) -> None:
+def test_an_ingest_after_a_rollback_can_be_rolled_back(make_store: MakeStore) -> None:
     store = make_store("replaced")
     numbers = [ingest(store, "one"), ingest(store, "two")]
     with store.ingest_lock():

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from heapq import nlargest
 
-from glossator.core.inference.reading import SourceText, stretch
+from glossator.core.inference.reading import SourceText, extended_sentence
 from glossator.core.types import Span
 
 MAX_EVIDENCE_TOKENS = 110
@@ -29,7 +29,7 @@ def evidence_for(
 def excerpt(source: SourceText, sentences: Iterable[int]) -> SourceText:
     """Some sentences of a source."""
     parts, spans, start = [], [], 0
-    for part in (stretch(source, number).strip() for number in sentences):
+    for part in (extended_sentence(source, number).strip() for number in sentences):
         parts.append(part)
         spans.append(Span(start, start + len(part)))
         start += len(part) + 1

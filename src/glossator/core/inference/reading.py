@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from glossator.core.types import CELL_SEPARATOR, Span
 
-MAX_STRETCH = 4000
+MAX_EXTENDED_CHARACTERS = 4000
 """Characters whose tokens are counted: more than the model reads at once."""
 
 
@@ -67,17 +67,17 @@ def read_out_rows(source: SourceText, heads: Mapping[int, str]) -> SourceText:
     return SourceText(source.headings, "".join([*parts, source.text[position:]]), tuple(spans))
 
 
-def stretches(source: SourceText) -> list[str]:
-    """The stretch of each sentence."""
-    return [stretch(source, number) for number in range(len(source.sentences))]
+def extended_sentences(source: SourceText) -> list[str]:
+    """Every sentence of a text, each with what follows it."""
+    return [extended_sentence(source, number) for number in range(len(source.sentences))]
 
 
-def stretch(source: SourceText, number: int) -> str:
+def extended_sentence(source: SourceText, number: int) -> str:
     """The text of a sentence with what follows it, such as code, up to the next; a very long one is cut off."""
     start = source.sentences[number].start
     is_last = number + 1 == len(source.sentences)
     end = len(source.text) if is_last else source.sentences[number + 1].start
-    return source.text[start : min(end, start + MAX_STRETCH)]
+    return source.text[start : min(end, start + MAX_EXTENDED_CHARACTERS)]
 
 
 def split_source(source: SourceText, lengths: Sequence[int], max_tokens: int) -> list[tuple[int, SourceText]]:

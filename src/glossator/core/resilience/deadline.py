@@ -11,15 +11,15 @@ T = TypeVar("T")
 
 
 def call_within(seconds: float, call: Callable[[], T]) -> T:
-    """The result of a call, or TimeoutError; a call that takes longer is left behind."""
-    return start(call).result(seconds)
+    """The result of a call, or TimeoutError; a call that takes longer goes on in its thread, and its result is lost."""
+    return start_in_thread(call).result(seconds)
 
 
-def start(call: Callable[[], T]) -> Future[T]:
+def start_in_thread(call: Callable[[], T]) -> Future[T]:
     """A call in a separate thread.
 
-    The threads of a pool are few, and the end of the process waits for them; this one does neither harm. Nor is it
-    waited for here, as `Thread.start` does, forever if the thread finds no memory to start with.
+    It occupies no thread of a pool, and the process does not wait for it at exit. `Thread.start` is not used: it waits
+    until the thread runs, forever if there is no memory for it.
     """
     result: Future[T] = Future()
 

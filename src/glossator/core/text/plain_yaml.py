@@ -15,7 +15,7 @@ class EndlessYaml(yaml.YAMLError):
 
 
 def load_yaml(text: str, loader: type[yaml.SafeLoader] = yaml.SafeLoader) -> Any:
-    """The value of a document; a YAMLError if it is none, an EndlessYaml if it would not end."""
+    """The value of a document; raises YAMLError if it is invalid, and EndlessYaml if it expands without end."""
     reader = loader(text)
     try:
         node = reader.get_single_node()

@@ -47,7 +47,7 @@ class PageCache:
         return page if page.url == url else None
 
     def put(self, page: CachedPage) -> None:
-        """Store a page in one step; other than `write_atomically`, without a lock, and without waiting for the disk."""
+        """Store a page in one step; unlike `write_atomically`, without a lock and without waiting for the disk."""
         path = self._path(page.url)
         self._used.add(path.name)
         head = {name: value for name, value in asdict(page).items() if name != "body"}

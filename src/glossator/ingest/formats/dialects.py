@@ -40,8 +40,8 @@ class Dialect:
     heading ids, `reserves_ids` whether an id that an author chose is given to no other heading, `title_ids` whether
     headings of the first level have ids, and `contents_marks` whether `[TOC]` stands for the contents of the page.
     `tex` has the backslashes before the brackets of a formula, if the generator typesets such.
-    `generates_reference` tells that `::: name` stands for documentation of code, `admonish` that blocks of code in
-    that language are admonitions.
+    `generates_reference`: `::: name` stands for documentation generated from code. `admonish`: code blocks in that
+    language are admonitions.
     """
 
     slugify: Slugify = github_slug

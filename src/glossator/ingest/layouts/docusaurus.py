@@ -147,7 +147,7 @@ def _version_names(config: SiteConfig) -> list[str]:
 
 
 def _version_path(config: str, name: str, usual: str) -> str:
-    """Where a version is below the docs: as its options say, or as is usual."""
+    """The path of a version below the docs: from its options, otherwise the default."""
     found = re.search(rf"""['"]?{re.escape(name)}['"]?:\s*\{{[^}}]*?\bpath:\s*['"]([^'"]*)['"]""", config)
     return found[1] if found else usual
 

@@ -151,7 +151,7 @@ class SiteGenerator(Protocol):
 
 
 def find_configs(root: Path, names: Sequence[str]) -> Iterator[SiteConfig]:
-    """Those of these files that exist in a folder, then those one level up; links that lead elsewhere do not count."""
+    """The configuration files in a folder, then those one level up, without links that lead elsewhere."""
     for site in (root, root.resolve().parent):
         for name in names:
             if (site / name).is_file() and is_inside(site / name, site):
@@ -159,7 +159,7 @@ def find_configs(root: Path, names: Sequence[str]) -> Iterator[SiteConfig]:
 
 
 def skipped_configs(root: Path, names: Sequence[str]) -> Iterator[SkippedFile]:
-    """Those of these files in a folder that do not count, because they are links that are broken or lead elsewhere."""
+    """The configuration files in a folder that are skipped: links that are broken or lead elsewhere."""
     for path in (root / name for name in names):
         if path.is_symlink() and not (path.is_file() and is_inside(path, root)):
             yield _skipped_link(path, LINK_NOT_FOLLOWED)

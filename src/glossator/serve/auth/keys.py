@@ -38,7 +38,7 @@ class KeyStore:
     256 random bits cannot be guessed at any speed, and every request would pay for it.
 
     Without keys the server is open to anyone; the first key closes it. A closed server never opens again while it
-    runs: if the file is damaged, emptied or deleted, the last known keys stay in force and every change is refused
+    runs: if the file is damaged, emptied or deleted, the last known keys remain valid and every change is refused
     until the file is restored.
     """
 

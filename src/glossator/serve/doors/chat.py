@@ -12,7 +12,7 @@ from fastapi import APIRouter, Query, Request
 from pydantic import UUID4, AfterValidator, BaseModel, Field
 from starlette.responses import Response
 
-from glossator.core.answers import SNIPPET_LENGTH, UNAVAILABLE_NOTICE, Answer, Citation, Mode
+from glossator.core.answers import MAX_SNIPPET_CHARACTERS, UNAVAILABLE_NOTICE, Answer, Citation, Mode
 from glossator.core.conversations import Exchange, SessionKey
 from glossator.core.question import Question
 from glossator.core.receipts import AnswerWithReceipt
@@ -89,7 +89,7 @@ class SourceCitation(BaseModel):
     section: str = Field(description="Section heading")
     chunk_position: int = Field(ge=0, description="Position of the chunk in the document")
     similarity_score: float = Field(ge=0.0, le=1.0, description="Calibrated similarity score")
-    snippet: str = Field(max_length=SNIPPET_LENGTH, description="First 200 characters of the chunk")
+    snippet: str = Field(max_length=MAX_SNIPPET_CHARACTERS, description="First 200 characters of the chunk")
 
 
 class SelectedTextCitation(BaseModel):
@@ -97,7 +97,7 @@ class SelectedTextCitation(BaseModel):
 
     source_type: Literal["selected_text"] = "selected_text"
     selection_length: int = Field(ge=0, description="Length of the selection in characters")
-    snippet: str = Field(max_length=SNIPPET_LENGTH, description="First 200 characters of the selection")
+    snippet: str = Field(max_length=MAX_SNIPPET_CHARACTERS, description="First 200 characters of the selection")
     relevance_note: str = Field(description="How the selection relates to the answer")
 
 
@@ -305,7 +305,7 @@ def _sources(result: AnswerWithReceipt, selection: str | None) -> list[SourceCit
 def _selection(answer: Answer, selection: str) -> SelectedTextCitation:
     return SelectedTextCitation(
         selection_length=len(selection),
-        snippet=selection[:SNIPPET_LENGTH],
+        snippet=selection[:MAX_SNIPPET_CHARACTERS],
         relevance_note=answer.selection_note,
     )
 
@@ -335,7 +335,7 @@ def _uncited(result: AnswerWithReceipt) -> list[SourceCitation]:
             section=passage.section,
             chunk_position=passage.position,
             similarity_score=passage.score,
-            snippet=passage.text[:SNIPPET_LENGTH],
+            snippet=passage.text[:MAX_SNIPPET_CHARACTERS],
         )
         for passage in result.passages
         if passage.chunk_id not in cited
@@ -353,7 +353,7 @@ def _citation(cited: Citation) -> SourceCitation:
         section=cited.section,
         chunk_position=cited.position,
         similarity_score=cited.score,
-        snippet=(cited.snippet or cited.quote)[:SNIPPET_LENGTH],
+        snippet=(cited.snippet or cited.quote)[:MAX_SNIPPET_CHARACTERS],
     )
 
 

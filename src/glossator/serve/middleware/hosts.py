@@ -41,7 +41,7 @@ class AllowedHosts:
 
     @classmethod
     def from_settings(cls, settings: Settings) -> AllowedHosts:
-        """Those of GLOSSATOR_ALLOWED_HOSTS, the name to listen on, and on a network all addresses."""
+        """The names in GLOSSATOR_ALLOWED_HOSTS and the one to listen on; all IP addresses unless that is loopback."""
         names = (*settings.allowed_hosts.split(","), settings.host)
         return cls.of(names, any_address=not is_loopback(settings.host))
 

@@ -17,7 +17,7 @@ from glossator.pipeline.extracting import extract
 from glossator.pipeline.reading import search_and_read
 from glossator.pipeline.wiring import Engine
 
-EXAMPLES = 3
+MAX_EXAMPLES = 3
 MAX_TRIES = 6
 """Questions that are tried for each example, so that a book without answers costs little."""
 _SECTIONS, _TITLES = (2, 3), (1,)
@@ -52,7 +52,7 @@ def choose_examples(engine: Engine, book: Generation) -> tuple[str, ...]:
     is_answered = _is_covered if golden else _is_answered
     examples: list[str] = []
     for part in parts:
-        if len(examples) == EXAMPLES:
+        if len(examples) == MAX_EXAMPLES:
             break
         answered = (one for one in part[:MAX_TRIES] if one not in examples and is_answered(engine, book, one))
         examples += [question for question in [next(answered, None)] if question]
@@ -74,7 +74,7 @@ def _current_documents(book: Generation) -> Iterator[Document]:
 
 
 def _parts(candidates: Sequence[str]) -> list[Sequence[str]]:
-    bounds = [len(candidates) * part // EXAMPLES for part in range(EXAMPLES + 1)]
+    bounds = [len(candidates) * part // MAX_EXAMPLES for part in range(MAX_EXAMPLES + 1)]
     return [candidates[start:end] for start, end in pairwise(bounds)]
 
 

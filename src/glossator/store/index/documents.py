@@ -39,7 +39,7 @@ def count_words(chunks: Iterable[Chunk]) -> Counter[str]:
 
 
 def found_images(documents: Iterable[Document], image: Callable[[str], bytes | None]) -> Iterator[tuple[str, bytes]]:
-    """The images that documents show, where they are found."""
+    """The images of documents, by name; missing ones are left out."""
     names = dict.fromkeys(name for document in documents for name in document.images)
     return ((name, content) for name in names if (content := image(name)) is not None)
 

@@ -81,7 +81,7 @@ class Generations:
         return sorted(name for name in found if is_book_name(name))
 
     def fingerprint(self) -> str:
-        """That of the embedding model that made the current generation; empty if there is none to read."""
+        """The fingerprint of the embedding model that built the current generation; empty if none can be read."""
         with suppress(IndexUnavailable):
             number = self.current()
             return read_manifest(self._folder(number)).fingerprint if number is not None else ""

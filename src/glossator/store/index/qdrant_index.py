@@ -18,7 +18,7 @@ import qdrant_edge as qdrant
 from numpy.typing import NDArray
 
 from glossator.core.errors import IndexCorrupted, StorageError
-from glossator.core.files import fill_holes
+from glossator.core.files import allocate_sparse_files
 from glossator.core.types import Chunk, Embedding, Filters, Hit, QueryEmbedding
 from glossator.store.index.bounded_cache import BoundedCache
 from glossator.store.index.keywords import KeywordEncoder
@@ -222,11 +222,11 @@ def _close_view(shard: qdrant.EdgeShard, view: Path, segments: Sequence[str]) ->
 def _link_or_copy(shard: Path, target: Path) -> None:
     if all(os.access(path, os.W_OK) for path in shard.rglob("*")):
         with suppress(OSError):  # Windows lets only some users make links; a disk in memory may be full
-            fill_holes(shard / "segments")
+            allocate_sparse_files(shard / "segments")
             target.symlink_to(shard / "segments", target_is_directory=True)
             return
     _copy_folder(shard / "segments", target)
-    fill_holes(target)
+    allocate_sparse_files(target)
 
 
 def _remove_stale_views() -> None:

@@ -89,7 +89,7 @@ class SharedGenerations(ABC):
         return self._current.refresh() is None
 
     def fingerprint(self) -> str:
-        """That of the embedding model that made the current generation; empty if there is none to read."""
+        """The fingerprint of the embedding model that built the current generation; empty if none can be read."""
         with suppress(IndexUnavailable):
             manifest = self.manifest()
             return manifest.fingerprint if manifest else ""

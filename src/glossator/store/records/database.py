@@ -19,7 +19,7 @@ from sqlalchemy.exc import ArgumentError, IntegrityError, SQLAlchemyError
 from sqlalchemy.pool import NullPool
 
 from glossator.core.errors import DatabaseUnavailable, RecordsError, SettingsError
-from glossator.core.files import close_to_others, make_private_file, make_private_folder
+from glossator.core.files import make_private_file, make_private_folder, restrict_to_owner
 from glossator.core.resilience.pool import started_pool
 from glossator.core.resilience.retry import Backoff
 
@@ -269,7 +269,7 @@ class _SqliteEngine:
         make_private_file(path)
         for journal in path.parent.glob(f"{path.name}-*"):
             with suppress(FileNotFoundError):
-                close_to_others(journal)
+                restrict_to_owner(journal)
         self._is_private = True
 
     def checkpoint(self) -> bool:

@@ -33,7 +33,7 @@ from glossator.store.records.row_mapping import (
 )
 from glossator.store.records.schema import UtcTime, conversations, feedback, receipts, sessions, turns
 
-RECENT_EXCHANGES = 5
+MAX_RECENT_EXCHANGES = 5
 """Earlier exchanges that a new turn gets as context."""
 MAX_QUEUED_TURNS = 8
 """Turns of one conversation at a time: one is being answered, the others wait."""
@@ -66,7 +66,7 @@ _FIRST_TICKET = sa.select(sa.func.min(turns.c.ticket)).where(_QUEUED)
 _ENQUEUE = sa.insert(turns).returning(turns.c.ticket)
 _DEQUEUE = sa.delete(turns).where(turns.c.ticket == sa.bindparam("ticket"))
 _NEWEST = conversations.select().where(conversations.c.session_id == _SESSION).order_by(conversations.c.id.desc())
-_RECENT_EXCHANGES = _NEWEST.limit(RECENT_EXCHANGES)
+_RECENT_EXCHANGES = _NEWEST.limit(MAX_RECENT_EXCHANGES)
 _EXCHANGE_OF_REQUEST = conversations.select().where(
     conversations.c.session_id == _SESSION, conversations.c.request_key == sa.bindparam("request")
 )
@@ -221,7 +221,7 @@ def is_standalone(db: sa.Connection, receipt_id: str) -> bool:
 
 
 def stored_receipts(db: sa.Connection, ids: Sequence[str]) -> set[str]:
-    """Those of some receipts that are stored."""
+    """Which of these receipts are stored."""
     found: set[str] = set()
     for start in range(0, len(ids), _BATCH_SIZE):
         batch = receipts.c.receipt_id.in_(ids[start : start + _BATCH_SIZE])

@@ -249,7 +249,7 @@ class RecordStore:
             await self.database.write(lambda db: queries.store_receipt(db, receipt, standalone=True))
 
     async def stored_receipts(self, ids: Collection[str]) -> set[str]:
-        """Those of some receipts that are stored."""
+        """Which of these receipts are stored."""
         return await self.database.read(lambda db: queries.stored_receipts(db, sorted(ids)))
 
     async def receipt(self, receipt_id: str) -> Receipt:

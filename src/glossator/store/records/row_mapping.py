@@ -10,7 +10,7 @@ from typing import Any
 from pydantic import TypeAdapter, ValidationError
 from sqlalchemy import Row
 
-from glossator.core.answers import SELECTION_TITLE, SNIPPET_LENGTH, Answer, Citation, Mode
+from glossator.core.answers import MAX_SNIPPET_CHARACTERS, SELECTION_TITLE, Answer, Citation, Mode
 from glossator.core.conversations import (
     MAX_CONTEXT_MESSAGES,
     ContextMode,
@@ -60,7 +60,7 @@ def _contract_source(citation: Citation, answer: Answer, selection: str | None) 
         return {
             "source_type": _SELECTION,
             "selection_length": len(selection),
-            "snippet": selection[:SNIPPET_LENGTH],
+            "snippet": selection[:MAX_SNIPPET_CHARACTERS],
             "relevance_note": answer.selection_note,
         }
     return {
@@ -69,7 +69,7 @@ def _contract_source(citation: Citation, answer: Answer, selection: str | None) 
         "section": citation.section,
         "chunk_position": citation.position,
         "similarity_score": _fraction(citation.score),
-        "snippet": (citation.snippet or citation.quote)[:SNIPPET_LENGTH],
+        "snippet": (citation.snippet or citation.quote)[:MAX_SNIPPET_CHARACTERS],
     }
 
 

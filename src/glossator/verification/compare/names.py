@@ -8,9 +8,7 @@ from glossator.verification.compare.alignment import Alignment
 from glossator.verification.compare.difference import CheckResult, Difference
 from glossator.verification.compare.similarity import are_other_codes
 from glossator.verification.compare.statements import matching_places
-from glossator.verification.reading.tokens import Token
-
-_COORDINATORS = frozenset("and or but while whereas und oder aber während y o pero mientras و او اور یا".split())
+from glossator.verification.reading.tokens import CONJUNCTIONS, Token
 
 
 def check_letters(alignment: Alignment) -> CheckResult:
@@ -37,7 +35,7 @@ def _parts(tokens: Sequence[Token]) -> list[int]:
     """The number of the part that each token is in; parts are clauses, divided again at conjunctions."""
     found: list[int] = []
     for index, token in enumerate(tokens):
-        new = index and (token.clause != tokens[index - 1].clause or token.form in _COORDINATORS)
+        new = index and (token.clause != tokens[index - 1].clause or token.form in CONJUNCTIONS)
         found.append((found[-1] if found else 0) + bool(new))
     return found
 

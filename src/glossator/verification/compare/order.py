@@ -8,9 +8,8 @@ from itertools import pairwise
 from glossator.verification.compare.alignment import Alignment
 from glossator.verification.compare.difference import CheckResult, Difference
 from glossator.verification.reading.lexicon import lexicon_for
-from glossator.verification.reading.tokens import Token
+from glossator.verification.reading.tokens import COORDINATORS, Token
 
-_COORDINATORS = frozenset("and or und oder y o e u و یا اور".split())
 _BY = frozenset("by durch von por بواسطة ذریعے".split())
 _SKIPPED = frozenset(
     "a an the is are was were be been it its this that these those of der die das el la los las".split()
@@ -65,7 +64,7 @@ def _crossing(alignment: Alignment) -> tuple[int, int] | None:
     ]
     for i, at in placed:
         token = alignment.claim[i]
-        if token.form in _COORDINATORS or token.form in _SKIPPED:
+        if token.form in COORDINATORS or token.form in _SKIPPED:
             continue
         left = [k for k, there in content if i - _MAX_DISTANCE <= k < i and at < there <= at + 2 * _MAX_DISTANCE]
         right = [k for k, there in content if i < k <= i + _MAX_DISTANCE and at - 2 * _MAX_DISTANCE <= there < at]
@@ -85,7 +84,7 @@ def _preposition_before(tokens: Sequence[Token], index: int) -> str | None:
     for token in reversed(tokens[max(0, index - 4) : index]):
         if token.form in _SKIPPED or (token.weight and token.clause == tokens[index].clause and not token.quantity):
             continue
-        return token.form if not token.weight and not token.family and token.form not in _COORDINATORS else None
+        return token.form if not token.weight and not token.family and token.form not in COORDINATORS else None
     return None
 
 

@@ -12,7 +12,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from glossator.core.inference.evidence import evidence_for, excerpt
-from glossator.core.inference.reading import Reading, ReadSource, SourceText, split_source, stretch, stretches
+from glossator.core.inference.reading import (
+    Reading,
+    ReadSource,
+    SourceText,
+    extended_sentence,
+    extended_sentences,
+    split_source,
+)
 from glossator.core.ports import Reader
 from glossator.core.types import Span
 from glossator.verification.budget import Allowance, judgement_cost, reading_cost
@@ -129,7 +136,7 @@ class ReadPassages:
     def _read_closely(self, claim: str, whole: SourceText, window: Window, said: ClaimReadings) -> ClaimReadings:
         """The same predictions with two more, if the budget allows."""
         own = excerpt(whole, range(window.first, window.last + 1))
-        sentence = stretch(whole, window.seed).strip()
+        sentence = extended_sentence(whole, window.seed).strip()
         length = count_tokens(claim)
         cost = reading_cost(count_tokens(own.text) + length) + reading_cost(count_tokens(sentence) + length)
         if not self.allowance.take(cost):
@@ -140,7 +147,7 @@ class ReadPassages:
         return replace(said, in_window=self._together[claim, own], converse=converse[0] if converse else None)
 
     def _split_passage(self, whole: SourceText) -> _SplitPassage:
-        lengths = self.reader.count_tokens(stretches(whole))
+        lengths = self.reader.count_tokens(extended_sentences(whole))
         parts = split_source(whole, lengths, MAX_PART_TOKENS)
         return _SplitPassage(
             whole, lengths, [_PassagePart(n, part, sum(lengths[n : n + len(part.sentences)])) for n, part in parts]

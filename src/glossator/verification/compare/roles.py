@@ -13,7 +13,7 @@ from glossator.verification.reading.comparisons import comparisons
 from glossator.verification.reading.converses import exchanged_comparisons
 from glossator.verification.reading.lexicon import Lexicon, lexicon_for
 from glossator.verification.reading.stems import irregular_verbs
-from glossator.verification.reading.tokens import Token
+from glossator.verification.reading.tokens import Token, Tokens
 
 _PARTICIPLES = {
     "en": ("ed", "en"),
@@ -27,16 +27,13 @@ _MIN_CROSSED = 2
 """Words on the wrong side; one may be there by chance."""
 
 
-Words = tuple[Token, ...]
-
-
 @dataclass(frozen=True, slots=True)
 class Event:
     """A verb with its agent and what it acts on; `negative` is None if that cannot be told."""
 
     verb: Token
-    agent: Words
-    patient: Words
+    agent: Tokens
+    patient: Tokens
     negative: bool | None
     passive: bool
 
@@ -73,7 +70,7 @@ def _agree(own: Event, other: Event) -> bool:
     return all(not mine or not _stems(mine).isdisjoint(_stems(theirs)) for mine, theirs in roles)
 
 
-def _crosses(own: Words, same: Words, opposite: Words) -> bool:
+def _crosses(own: Tokens, same: Tokens, opposite: Tokens) -> bool:
     """Whether a role is filled by words that fill the opposite role in the source."""
     return _stems(own).isdisjoint(_stems(same)) and not _stems(own).isdisjoint(_stems(opposite))
 
@@ -113,12 +110,12 @@ def _auxiliary_before(tokens: Sequence[Token], at: int, start: int, lexicon: Lex
     return None
 
 
-def _agent(tokens: Sequence[Token], start: int, end: int, lexicon: Lexicon) -> Words:
+def _agent(tokens: Sequence[Token], start: int, end: int, lexicon: Lexicon) -> Tokens:
     by = next((n for n in range(start, end) if tokens[n].form in lexicon.cues["agent"]), None)
     return () if by is None else _object(tokens, by + 1, end, lexicon)
 
 
-def _object(tokens: Sequence[Token], start: int, end: int, lexicon: Lexicon) -> Words:
+def _object(tokens: Sequence[Token], start: int, end: int, lexicon: Lexicon) -> Tokens:
     """The words up to the next preposition."""
     stop = next((n for n in range(start, end) if tokens[n].form in _ends_object(lexicon)), end)
     return _content(tokens[start:stop])
@@ -128,7 +125,7 @@ def _ends_object(lexicon: Lexicon) -> frozenset[str]:
     return lexicon.cues["preposition"] | lexicon.cues["agent"]
 
 
-def _content(tokens: Sequence[Token]) -> Words:
+def _content(tokens: Sequence[Token]) -> Tokens:
     return tuple(token for token in tokens if token.weight and not token.quantity)
 
 
@@ -149,7 +146,7 @@ def check_causes(alignment: Alignment) -> CheckResult:
     return {"causes": 1.0}, [Difference("exchange", *(alignment.claim_text(side[-1]) for side in mine))]
 
 
-def _sides(tokens: Sequence[Token], lexicon: Lexicon) -> tuple[Words, Words] | None:
+def _sides(tokens: Sequence[Token], lexicon: Lexicon) -> tuple[Tokens, Tokens] | None:
     """The words of the consequence and of its cause or condition, if there is just one."""
     marks = [n for n, token in enumerate(tokens) if token.form in lexicon.cues["condition"]]
     if len(marks) != 1:

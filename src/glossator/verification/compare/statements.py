@@ -12,10 +12,9 @@ from glossator.verification.compare.difference import CheckResult, Difference
 from glossator.verification.compare.similarity import are_antonyms
 from glossator.verification.reading.assertions import asserts, mentions
 from glossator.verification.reading.lexicon import Lexicon, converses, lexicon_for
-from glossator.verification.reading.tokens import Token
+from glossator.verification.reading.tokens import COORDINATORS, Token
 
 _SENTENCE_BREAK = re.compile(r"[.!?;\n。۔؟؛]")
-_COORDINATORS = frozenset("and or und oder y o e u و یا اور".split())
 _WITHOUT = frozenset(("without", "unless"))
 _MAX_NEGATION_DISTANCE = 3
 """In words, from a conjunction to the negation that belongs to what it joins."""
@@ -76,7 +75,7 @@ def _begins_statement(tokens: Sequence[Token], index: int, lexicon: Lexicon) -> 
     if token.clause != tokens[index - 1].clause or is_cue(token, lexicon):
         return True
     following = tokens[index + 1 : index + 1 + _MAX_NEGATION_DISTANCE]
-    return token.form in _COORDINATORS and any(map(is_negator, following))
+    return token.form in COORDINATORS and any(map(is_negator, following))
 
 
 def is_cue(token: Token, lexicon: Lexicon) -> bool:
@@ -100,7 +99,7 @@ def _make_statement(
     if opening.form in lexicon.cues["exclusion"] and is_cue(opening, lexicon):
         count += not is_negator(opening)
         return Statement(start, end, _is_odd(count), opening.form not in lexicon.cues["condition"])
-    joined = opening.form in lexicon.cues["contrast"] or opening.form in _COORDINATORS or is_negator(opening)
+    joined = opening.form in lexicon.cues["contrast"] or opening.form in COORDINATORS or is_negator(opening)
     if main is not None and joined and opening.form not in lexicon.cues["condition"]:
         return Statement(start, end, _is_odd(count), True)
     if main is not None and opening.form in lexicon.cues["preposition"] - lexicon.cues["condition"] and not count:

@@ -11,23 +11,20 @@ from glossator.verification.compare.alignment import Alignment
 from glossator.verification.compare.difference import CheckResult, Difference
 from glossator.verification.compare.similarity import MIN_SIMILARITY, similarity
 from glossator.verification.reading.lexicon import Lexicon, lexicon_for
-from glossator.verification.reading.tokens import Token
+from glossator.verification.reading.tokens import CONJUNCTIONS, Token, Tokens
 
-_COORDINATORS = frozenset("and or but while whereas und oder aber während y o pero mientras و او اور یا".split())
 _SENTENCE_BREAK = re.compile(r"[.!?\n。۔؟]")
 _TRUTH_VALUES = frozenset("true false null wahr falsch verdadero falso".split())
 
 _MAX_GROUPS, _MAX_WORDS = 30, 60
 """A sentence with more values, or with more words to one of them, is not compared: it would take long."""
 
-Words = tuple[Token, ...]
-
 
 @dataclass(frozen=True, slots=True)
 class _Group:
     """A part of a sentence with values: its content words, the places of the values among them, and its sentence."""
 
-    words: Words
+    words: Tokens
     values: tuple[int, ...]
     sentence: int
 
@@ -62,7 +59,7 @@ def _other_value(group: _Group, at: int, theirs: Sequence[_Group]) -> Token | No
     return found
 
 
-def _rival_values(value: Token, others: Words, owner: _Group, theirs: Sequence[_Group]) -> Iterator[Token]:
+def _rival_values(value: Token, others: Tokens, owner: _Group, theirs: Sequence[_Group]) -> Iterator[Token]:
     """Values of other parts of the sentence, to which the words of the claim belong."""
     for rival in theirs:
         if rival.sentence != owner.sentence or len(rival.values) != len(owner.values):
@@ -76,11 +73,11 @@ def _rival_values(value: Token, others: Words, owner: _Group, theirs: Sequence[_
                 yield instead
 
 
-def _belongs_to_rival(words: Words, owned: Words, rival: Words) -> bool:
+def _belongs_to_rival(words: Tokens, owned: Tokens, rival: Tokens) -> bool:
     return _share(words, rival) and not _share(words, owned)
 
 
-def _keys(owner: _Group, own: int, rival: _Group, its: int) -> Iterator[tuple[Words, Words]]:
+def _keys(owner: _Group, own: int, rival: _Group, its: int) -> Iterator[tuple[Tokens, Tokens]]:
     """The words that tell two values apart, by either way to read a list.
 
     Words of only one may belong to both: "set" in "set x to 0 and y to 1", "pay" in "adults pay 9 and children 5".
@@ -95,11 +92,11 @@ def _keys(owner: _Group, own: int, rival: _Group, its: int) -> Iterator[tuple[Wo
         yield _without(mine, rival.words), _without(theirs, owner.words)
 
 
-def _without(words: Words, others: Words) -> Words:
+def _without(words: Tokens, others: Tokens) -> Tokens:
     return tuple(word for word in words if not _share((word,), others))
 
 
-def _share(words: Words, others: Words) -> bool:
+def _share(words: Tokens, others: Tokens) -> bool:
     return any(_same(word, other) for word in words for other in others)
 
 
@@ -119,7 +116,7 @@ def _groups(tokens: Sequence[Token], text: str, lexicon: Lexicon) -> list[_Group
     """The parts of a text with values; a part without one belongs to the next of its sentence, or else to the last."""
     found: list[_Group] = []
     for sentence, parts in groupby(_parts(tokens, text), key=lambda part: part[0]):
-        pending: Words = ()
+        pending: Tokens = ()
         for _, part in parts:
             pending += tuple(token for token in part if token.weight)
             if values := tuple(n for n, token in enumerate(pending) if _is_value(token, lexicon)):
@@ -135,7 +132,7 @@ def _parts(tokens: Sequence[Token], text: str) -> Iterator[tuple[int, Sequence[T
     start = sentence = 0
     for at in range(1, len(tokens) + 1):
         token, last = tokens[at] if at < len(tokens) else None, tokens[at - 1]
-        inside = token is not None and token.clause == last.clause and token.form not in _COORDINATORS
+        inside = token is not None and token.clause == last.clause and token.form not in CONJUNCTIONS
         if inside or (token is not None and token.family == "unit"):
             continue
         yield sentence, tokens[start:at]

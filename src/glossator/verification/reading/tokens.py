@@ -6,6 +6,10 @@ from dataclasses import dataclass, replace
 
 from glossator.verification.reading.numbers import Quantity
 
+COORDINATORS = frozenset("and or und oder y o e u و یا اور".split())
+CONJUNCTIONS = frozenset("and or but while whereas und oder aber während y o pero mientras و او اور یا".split())
+"""Words that join parts of a sentence, and those that can also join sentences."""
+
 
 @dataclass(frozen=True, slots=True)
 class Token:
@@ -27,6 +31,9 @@ class Token:
     family: str = ""
     kind: str = ""
     is_code: bool = False
+
+
+Tokens = tuple[Token, ...]
 
 
 def number_token(token: Token, end: int, form: str, quantity: Quantity) -> Token:

@@ -50,11 +50,11 @@ def read_pdf(path: Path, max_bytes: int) -> ParsedFile:
         raise SourceError(reason, _OCR if scanned else "")
     page = extract(f"<main>{''.join(_html(pieces))}</main>")
     title = _title(content, pieces)
-    notes = [f"{_named(scanned)} no text layer, and {_was(scanned)} left out. {_OCR}"] if scanned else []
+    notes = [f"{_page_ranges(scanned)} no text layer, and {_was_or_were(scanned)} left out. {_OCR}"] if scanned else []
     return ParsedFile((ParsedPage(replace(page, title=title)),), title, tuple(notes))
 
 
-def _named(numbers: Sequence[int]) -> str:
+def _page_ranges(numbers: Sequence[int]) -> str:
     """Pages as ranges: `pages 2-4 and 7 have`."""
     ranges: list[list[int]] = []
     for number in numbers:
@@ -72,7 +72,7 @@ def _named(numbers: Sequence[int]) -> str:
     )
 
 
-def _was(numbers: Sequence[int]) -> str:
+def _was_or_were(numbers: Sequence[int]) -> str:
     return "was" if len(numbers) == 1 else "were"
 
 

@@ -19,7 +19,7 @@ from glossator.store.index.postgres.tables import PREPARE, GenerationTables
 from glossator.store.index.postgres.writer import write_generation
 from glossator.store.index.shared import ServerTimes, SharedGenerations, book_names
 
-_LOCK_TIMEOUT = "2s"
+_LOCK_TIMEOUT_SECONDS = 2
 """How long to wait for searches before a table is dropped; if they take longer, the next ingest drops it."""
 
 
@@ -194,7 +194,7 @@ class PostgresGenerations(SharedGenerations):
     def _drop(self, connection: Connection, number: int) -> None:
         """Drop the tables of a generation, unless searches hold them too long."""
         with suppress(errors.LockNotAvailable), connection.transaction():
-            connection.execute("SELECT set_config('lock_timeout', %s, true)", (_LOCK_TIMEOUT,))
+            connection.execute("SELECT set_config('lock_timeout', %s, true)", (f"{_LOCK_TIMEOUT_SECONDS}s",))
             connection.execute(self._tables(number).drop())
             connection.execute(self._statement("DELETE FROM {schema}.generations WHERE number = %s"), (number,))
 

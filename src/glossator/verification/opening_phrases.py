@@ -1,4 +1,4 @@
-"""Removes lead-ins that are not part of a claim: "According to the book, …"."""
+"""Removes phrases before a claim that are not part of it: "According to the book, …"."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ _WORKS = {
     "de": "buch|text|quelle|abschnitt|dokumentation|handbuch|kapitel|autor",
     "es": "libro|texto|fuente|pasaje|documentación|manual|capítulo|autor|sección",
 }
-_LEAD_INS = (
+_OPENING_PHRASES = (
     rf"according to (?:the|this) (?:{_WORKS['en']})\b",
     rf"(?:the|this) (?:{_WORKS['en']}) (?:also )?(?:says?|states?|explains?|notes?|mentions|tells us) that\b",
     rf"as (?:the|this) (?:{_WORKS['en']}) (?:says|states|explains|notes|puts it)\b",
@@ -30,14 +30,14 @@ _LEAD_INS = (
     r"(?:کتاب|متن|ماخذ) کے مطابق",
     r"(?:مختصر یہ کہ|مختصراً|دوسرے لفظوں میں|یاد رہے کہ|واضح رہے کہ)",
 )
-_LEAD_IN = re.compile(rf"\s*(?:{'|'.join(_LEAD_INS)})\s*[,،:.!]?\s*", re.IGNORECASE)
-_MAX_LEAD_INS = 3
+_OPENING_PHRASE = re.compile(rf"\s*(?:{'|'.join(_OPENING_PHRASES)})\s*[,،:.!]?\s*", re.IGNORECASE)
+_MAX_PHRASES = 3
 
 
-def strip_lead_in(claim: str) -> str:
-    """The claim without its lead-ins."""
-    for _ in range(_MAX_LEAD_INS):
-        found = _LEAD_IN.match(claim)
+def strip_opening_phrases(claim: str) -> str:
+    """The claim without the phrases before it."""
+    for _ in range(_MAX_PHRASES):
+        found = _OPENING_PHRASE.match(claim)
         if not found or len(claim) - found.end() < 2:
             break
         claim = claim[found.end() :]
