@@ -57,6 +57,18 @@ def test_bracketed_numbers_of_the_book_are_not_taken_for_citations(tmp_path: Pat
         assert book.replay(answer.receipt_id).holds
 
 
+@pytest.mark.parametrize("address", ["<cooks@example.org>", "&lt;cooks@example.org&gt;", "(cooks@example.org)"])
+def test_a_byline_does_not_answer_before_a_sentence(address: str, tmp_path: Path) -> None:
+    said = "The sea-cooks-reference package contains the guide for cooks, a set of guidelines which they agreed on."
+    title = "Sea Cook's Reference"
+    (tmp_path / "book").mkdir()
+    (tmp_path / "book" / "index.md").write_text(f"# {title}\n\n{title} Team {address}\n", "utf-8")
+    (tmp_path / "book" / "tools.md").write_text(f"# Tools\n\n{said}\n", "utf-8")
+    with glossator.open(tmp_path / "data") as book:
+        book.ingest(tmp_path / "book")
+        assert book.ask("What is the Sea Cook's Reference?").citations[0].quote == said
+
+
 def test_sentences_of_one_section_keep_their_order(sample: Book) -> None:
     answer = sample.ask("What is the capture point?")
     for first, second in zip(answer.citations, answer.citations[1:], strict=False):

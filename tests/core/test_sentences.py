@@ -18,6 +18,7 @@ TEXTS = {
     "decimals": "Pi is 3.14159. | It costs $3.50 or 5.5 %. | Done.",
     "versions": "Version 2.0.1 is out. | See v1.2. | It works with Python 3.11.",
     "URLs": "See https://x.org/a.b?c=d.e!f. | Mail a.b@x.org. | Read README.md. | Node.js is fine.",
+    "e-mail addresses": "See below. | all@x.org is a list, e.g. a.b@x.org is not. | Ask approx. me@x.org.",
     "initials": "J. R. R. Tolkien wrote it. | So did C. S. Lewis. | See Robert A. Heinlein. | Smith, J. (2020) did.",
     "spaced abbreviations": "Pumpen, z. B. Kreiselpumpen, laufen. | Das ist i. d. R. so, d. h. immer. | Z. B. hier.",
     "letters that are not initials": "This is plan B. | It works. | Take vitamin C. | It helps.",

@@ -67,6 +67,21 @@ def test_report_and_doctor_name_a_language_that_the_model_does_not_support(tmp_p
     assert "! language" in run("doctor", "--data-dir", data).out.replace("  ", " ")
 
 
+def test_doctor_warns_of_each_source_in_a_language_that_the_model_does_not_know(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    texts = {
+        language: "\n\n".join(p["text"] for p in LANGUAGES[language]["passages"]) for language in ("urdu", "hindi")
+    }
+    texts["english"] = "The pump runs until the tank is full, and then the valve is closed by the spring.\n\n" * 40
+    for language, text in texts.items():
+        (tmp_path / language).mkdir()
+        (tmp_path / language / "page.md").write_text(f"# {language}\n\n{text}\n", "utf-8")
+    run("ingest", *(tmp_path / language for language in texts), "--data-dir", data)
+    result = json.loads(run("doctor", "--data-dir", data, "--json").out)
+    found = {each["value"]: each["why"].partition(",")[0] for each in result if each["topic"] == "language"}
+    assert found == {"urdu": "the text is Urdu", "hindi": "the text is Hindi"}
+
+
 def test_an_english_book_is_not_warned_of(sample: Book) -> None:
     engine = sample.engine
     language = language_of(engine.generation().documents.all())

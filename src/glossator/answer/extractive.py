@@ -18,6 +18,7 @@ from glossator.answer.sentence_forms import (
     continues,
     depends_on_previous_sentence,
     instructs,
+    is_byline,
     is_cross_reference,
     is_empty_lead_in,
     is_misshapen,
@@ -52,6 +53,10 @@ subtracted for one that goes on from what is before it."""
 ROW_PENALTY = -1.5
 """Added to the score of a table row unless its first cell names what the question asks about: a row answers few
 questions, but shares words with many."""
+
+BYLINE = -12.0
+"""Added to the score of a name with an e-mail address, so that it leads no answer that has a sentence: it often has the
+words of the title, but says nothing about them."""
 
 MAX_CODE_DISTANCE = 4.0
 """How far below the best a sentence of the same page may score whose code is quoted, if the best passage has none."""
@@ -289,7 +294,7 @@ def candidates(
                 float(head is None and is_misshapen(text)),
                 math.log(share + MIN_SHARE),
             )
-            total = score(signals, bool(read)) - BEHIND * min(item.behind, MAX_BEHIND)
+            total = score(signals, bool(read)) - BEHIND * min(item.behind, MAX_BEHIND) + BYLINE * is_byline(text)
             quote = Quote(item.chunk, span, total)
             found.append(Candidate(c, s, signals, quote if head is None else _as_row(quote, head, weights)))
     return found

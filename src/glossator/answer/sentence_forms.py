@@ -28,6 +28,7 @@ _INSTRUCTS = re.compile(
     re.IGNORECASE,
 )
 _CROSS_REFERENCE = re.compile(r"^(?:see|read|compare|cf|siehe|voir|véase)\b", re.IGNORECASE)
+_BYLINE = re.compile(r"(?P<name>[^<>()@]+)\s[<(]?[^<>()@\s]+@[^<>()@\s]+\w[>)]?")
 _SENTENCE_END = re.compile(r"[.!…。！۔।][\"'”’»)\]」』）]*$")
 
 
@@ -59,6 +60,12 @@ def only_refers(text: str) -> bool:
 def only_echoes(text: str, asked: Collection[str]) -> bool:
     """Whether a label has no words but those of the question: "run environments in parallel" does not say how."""
     return not (_SENTENCE_END.search(text) or is_lead_in(text)) and set(asked) >= set(content_words(text))
+
+
+def is_byline(text: str) -> bool:
+    """Whether a text is a name with an e-mail address: "Ann Lee <ann@example.org>"."""
+    found = _BYLINE.fullmatch(text)
+    return found is not None and not any(word[0].islower() for word in found["name"].split())
 
 
 def is_empty_lead_in(text: str) -> bool:

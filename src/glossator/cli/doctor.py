@@ -5,18 +5,19 @@ from __future__ import annotations
 import asyncio
 import os
 import shutil
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from glossator.answer.llm.providers import Provider
+from glossator.core.book.manifest import SourceRecord
 from glossator.core.book.sources import SourceSummary
 from glossator.core.errors import GlossatorError
 from glossator.core.ports import Embedder
 from glossator.core.settings import Settings
 from glossator.embed.remote import RemoteEmbedder
-from glossator.pipeline.sources import language_of, language_warning
+from glossator.pipeline.sources import language_warning
 from glossator.pipeline.wiring import (
     configured_judge,
     configured_models,
@@ -170,6 +171,12 @@ def _source(source: SourceSummary) -> DoctorFinding:
     )
 
 
+def _languages(sources: Sequence[SourceRecord], embedder: Embedder) -> Iterator[DoctorFinding]:
+    for source in sources:
+        if warning := language_warning(source.language, embedder):
+            yield DoctorFinding("language", source.name, warning, is_warning=True)
+
+
 def _data_dir(settings: Settings) -> DoctorFinding:
     folder = settings.book_dir.resolve()
     existing = next(path for path in (folder, *folder.parents) if path.exists())
@@ -184,7 +191,6 @@ def _index(settings: Settings, embedder: Embedder) -> list[DoctorFinding]:
         with closing(make_generations(settings)) as generations:
             generation = generations.open(embedder.fingerprint)
             manifest, count = generation.manifest, generation.index.count()
-            warning = language_warning(language_of(generation.documents.all()), embedder)
             generation.close()
     except GlossatorError as error:
         return [DoctorFinding("index", error.message, error.remedy, good=False)]
@@ -194,5 +200,5 @@ def _index(settings: Settings, embedder: Embedder) -> list[DoctorFinding]:
         DoctorFinding("generation", str(manifest.generation), f"created {manifest.created_at}"),
         DoctorFinding("index", f"{manifest.documents} documents, {count} chunks", state, good=complete),
         *(_source(source.summary) for source in manifest.sources),
-        *([DoctorFinding("language", manifest.name, warning, is_warning=True)] if warning else []),
+        *_languages(manifest.sources, embedder),
     ]

@@ -16,7 +16,7 @@ from glossator.core.text.sentences import (
 )
 from glossator.core.types import CELL_SEPARATOR, QUOTABLE_ROW, Block, BlockKind, Chunk, Document, Span
 
-CHUNKER_VERSION = 6
+CHUNKER_VERSION = 7
 
 
 @dataclass(frozen=True, slots=True)

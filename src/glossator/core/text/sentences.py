@@ -50,6 +50,9 @@ _OPENERS = frozenset(
 _DOTTED_ABBREVIATION = re.compile(r"(?:^|[\s(\[])(?:[^\W\d_]\.)+[^\W\d_]?$")
 _SPACED_ABBREVIATION = re.compile(r"(?:^|[\s(\[])(?P<first>[^\W\d_])\.\s(?:[^\W\d_]\.\s)?[^\W\d_]$")
 """In German: `z. B`, `i. d. R`. It begins with a small letter, other than the initials of a name."""
+_NEVER_FIRST = (",", ";", ":")
+_EMAIL_ADDRESS = re.compile(r"[\w.+-]+@\w")
+"""It may begin a sentence without a capital letter."""
 _LAST_WORD = re.compile(r"([^\W\d_]+)$")
 _LIST_MARK = re.compile(r"^\s*(?:\d{1,3}|[a-zA-Z])$")
 _INITIAL = re.compile(r"(?:^|[\s(\[])(?P<name>[^\W\d_][\w’'-]*\.?\s+)?(?P<initial>[^\W\d_])$")
@@ -84,10 +87,13 @@ def _is_inside_sentence(text: str, begin: int, match: re.Match[str], stop: int, 
 
 def is_inside_sentence(before: str, mark: str, rest: str, cased: bool) -> bool:
     """Whether a mark belongs to an abbreviation, an initial or a list number, or its sentence continues after it."""
-    if rest and (rest[0] in ",;:" or (cased and rest[0].islower() and rest.split(maxsplit=1)[0].islower())):
+    begins_small = cased and rest[:1].islower() and rest.split(maxsplit=1)[0].islower()
+    if rest[:1] in _NEVER_FIRST or (begins_small and not _EMAIL_ADDRESS.match(rest)):
         return True
     if mark != ".":
         return False
+    if begins_small and _DOTTED_ABBREVIATION.search(before):
+        return True
     if len(before) < 8 and _LIST_MARK.match(before):
         return True
     word = _LAST_WORD.search(before)
