@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
 
@@ -145,7 +145,7 @@ def choose_sentences(
     if wanted.code and wanted.explanation:
         saying = [candidate for candidate in found if not only_echoes(candidate.quote.text, weights)]
         found = [_scored_for_code(candidate, chunks, bool(read)) for candidate in saying or found]
-    best, *others = sorted(found, key=lambda c: (-c.quote.score, c.chunk, c.sentence))
+    best, *others = _ranked(found, wanted)
     others = [other for other in others if _may_join(other.quote, best.quote, weights)]
     by_place = {(c.chunk, c.sentence): c for c in found}
     ordered = _answer_first(_pick(best, others, chunks, wanted), by_place)
@@ -156,6 +156,19 @@ def choose_sentences(
         code = next(filter(None, (_nearest_code(best.quote, item, quotes) for item in in_section)), [])
         quotes += code or _other_code([best, *others], items, quotes)
     return quotes
+
+
+def _ranked(found: Sequence[Candidate], wanted: Wanted) -> list[Candidate]:
+    """Candidates, the one that leads the answer first; with code, it does not go on from what is before it."""
+
+    def rank_to_lead(candidate: Candidate) -> tuple[float, int, int]:
+        goes_on = wanted.code and candidate.quote.layout is QuoteLayout.PROSE and _goes_on(candidate.quote.text)
+        penalty = CONTINUATION if goes_on and not wanted.explanation else 0.0
+        return penalty - candidate.quote.score, candidate.chunk, candidate.sentence
+
+    best = min(found, key=rank_to_lead)
+    others = sorted(found, key=lambda c: (-c.quote.score, c.chunk, c.sentence))
+    return [best, *(other for other in others if other is not best)]
 
 
 def _may_join(quote: Quote, best: Quote, weights: dict[str, float]) -> bool:
@@ -179,11 +192,16 @@ def _scored_for_code(candidate: Candidate, chunks: Sequence[ScoredChunk], was_re
     """A candidate with the score that it has if the question asks how."""
     quote = candidate.quote
     bonus = -CONTINUATION
-    if not (is_empty_lead_in(quote.text) or continues(quote.text)):
+    if not _goes_on(quote.text):
         bonus = CODE * _brings_code(candidate, chunks) + INSTRUCTION * instructs(quote.text)
     # A sentence that begins with the words of "What is SLAM?" defines it; with those of "How to tack?", it echoes them.
     echo = candidate.signals[_SUBJECT] * (WEIGHTS if was_read else WEIGHTS_UNREAD)[_SUBJECT]
     return replace(candidate, quote=replace(quote, score=quote.score + bonus - echo))
+
+
+def _goes_on(text: str) -> bool:
+    """Whether a sentence is a lead-in that says little, or goes on from what is before it."""
+    return is_empty_lead_in(text) or continues(text)
 
 
 def _brings_code(candidate: Candidate, chunks: Sequence[ScoredChunk]) -> bool:
@@ -221,7 +239,18 @@ def _with_introduced(quotes: Sequence[Quote], best: Quote, chunks: dict[str, Sco
         for part in [] if is_row else introduced_by(quote.span, item.chunk, item.blocks, is_answer=quote is best):
             introduced = Quote(quote.chunk, part.span, quote.score, part.layout, part.marker)
             found.setdefault((quote.chunk.chunk_id, part.span.start), introduced)
-    return list(found.values())
+    return [quote for quote in found.values() if quote.span == best.span or not _is_repeated(quote, found.values())]
+
+
+def _is_repeated(quote: Quote, quotes: Iterable[Quote]) -> bool:
+    """Whether a quote is a part of another, such as a sentence of a list item."""
+    return any(
+        other.chunk == quote.chunk
+        and other.span != quote.span
+        and other.span.start <= quote.span.start
+        and quote.span.end <= other.span.end
+        for other in quotes
+    )
 
 
 def _fragments_after(quote: Quote) -> Iterator[Span]:
