@@ -15,11 +15,10 @@ from glossator.answer.lead_ins import QuoteLayout, brings_code, introduced_by, i
 from glossator.answer.question_kinds import SENTENCES, Wanted
 from glossator.answer.sentence_forms import (
     MAX_FRAGMENT,
-    continues,
     depends_on_previous_sentence,
+    goes_on,
     instructs,
     is_cross_reference,
-    is_empty_lead_in,
     is_misshapen,
     is_near_duplicate,
     only_echoes,
@@ -139,7 +138,7 @@ def choose_sentences(
     """
     found = candidates(weights, query, chunks, read)
     if fragments and not found:
-        found = candidates(weights, query, chunks, read, _has_content)
+        found = candidates(weights, query, chunks, read, has_content)
     if not found:
         return []
     if wanted.code and wanted.explanation:
@@ -162,8 +161,8 @@ def _ranked(found: Sequence[Candidate], wanted: Wanted) -> list[Candidate]:
     """Candidates, the one that leads the answer first; with code, it does not go on from what is before it."""
 
     def rank_to_lead(candidate: Candidate) -> tuple[float, int, int]:
-        goes_on = wanted.code and candidate.quote.layout is QuoteLayout.PROSE and _goes_on(candidate.quote.text)
-        penalty = CONTINUATION if goes_on and not wanted.explanation else 0.0
+        needs_more = wanted.code and candidate.quote.layout is QuoteLayout.PROSE and goes_on(candidate.quote.text)
+        penalty = CONTINUATION if needs_more and not wanted.explanation else 0.0
         return penalty - candidate.quote.score, candidate.chunk, candidate.sentence
 
     best = min(found, key=rank_to_lead)
@@ -192,16 +191,11 @@ def _scored_for_code(candidate: Candidate, chunks: Sequence[ScoredChunk], was_re
     """A candidate with the score that it has if the question asks how."""
     quote = candidate.quote
     bonus = -CONTINUATION
-    if not _goes_on(quote.text):
+    if not goes_on(quote.text):
         bonus = CODE * _brings_code(candidate, chunks) + INSTRUCTION * instructs(quote.text)
     # A sentence that begins with the words of "What is SLAM?" defines it; with those of "How to tack?", it echoes them.
     echo = candidate.signals[_SUBJECT] * (WEIGHTS if was_read else WEIGHTS_UNREAD)[_SUBJECT]
     return replace(candidate, quote=replace(quote, score=quote.score + bonus - echo))
-
-
-def _goes_on(text: str) -> bool:
-    """Whether a sentence is a lead-in that says little, or goes on from what is before it."""
-    return is_empty_lead_in(text) or continues(text)
 
 
 def _brings_code(candidate: Candidate, chunks: Sequence[ScoredChunk]) -> bool:
@@ -264,27 +258,6 @@ def _fragments_after(quote: Quote) -> Iterator[Span]:
                 return
             yield span
             end = span.end
-
-
-def choose_summary(chunks: Sequence[ScoredChunk]) -> list[Quote]:
-    """The most central sentences, or fragments if there is no sentence, in reading order."""
-    return _most_central(chunks, is_statement) or _most_central(chunks, _has_content)
-
-
-def _most_central(chunks: Sequence[ScoredChunk], is_quotable: Callable[[str], bool]) -> list[Quote]:
-    vectors = [vector for item in chunks for vector in item.vectors]
-    if not vectors:
-        return []
-    centre = np.mean(vectors, axis=0)
-    candidates = [
-        Candidate(c, s, (), Quote(item.chunk, span, float(vector @ centre) - 0.01 * s - 0.02 * c))
-        for c, item in enumerate(chunks)
-        for s, (span, vector) in enumerate(zip(item.chunk.sentences, item.vectors, strict=True))
-        if is_quotable(item.chunk.text[span.start : span.end])
-    ]
-    count = max(MIN_SENTENCES, min(MAX_SENTENCES, len(candidates) // 3))
-    best = sorted(candidates, key=lambda c: -c.quote.score)[:count]
-    return [c.quote for c in sorted(best, key=lambda c: (c.chunk, c.sentence))]
 
 
 def candidates(
@@ -351,7 +324,7 @@ def _is_subject(text: str, finder: WordFinder, weights: dict[str, float]) -> boo
     return bool(found) and found[0][0] == 0 and {stem for _, stem in found} == weights.keys()
 
 
-def _has_content(text: str) -> bool:
+def has_content(text: str) -> bool:
     """Whether a fragment says anything: enough for a selection, which the user chose."""
     return bool(content_words(text))
 

@@ -50,6 +50,11 @@ def _points_ahead(text: str) -> bool:
     return is_lead_in(text) and bool(_POINTS_AHEAD.match(text))
 
 
+def goes_on(text: str) -> bool:
+    """Whether a sentence is a lead-in that says little, or goes on from what is before it."""
+    return is_empty_lead_in(text) or continues(text)
+
+
 def instructs(text: str) -> bool:
     """Whether a sentence says what to do."""
     return bool(_INSTRUCTS.search(text))
