@@ -225,3 +225,45 @@ def test_bare_lead_in_does_not_lead(tmp_path: Path) -> None:
     )
     answer = answer_from(tmp_path, page, "How do I start the windlass?")
     assert answer.sentences[0].text.startswith("You can start the windlass")
+
+
+def test_sentence_that_goes_on_does_not_lead_the_answer_to_keywords(tmp_path: Path) -> None:
+    page = (
+        "# Windlass\n\nThe option --slow makes the windlass of the boat start at half of its speed.\n\n"
+        "```\nwindlass --slow\n```\n\nNote that a windlass that starts slowly needs a free chain.\n"
+    )
+    answer = answer_from(tmp_path, page, "windlass starts slowly")
+    assert answer.sentences[0].text.startswith("The option --slow")
+    assert "Note that a windlass that starts slowly" in answer.text
+
+
+def test_sentence_about_the_code_after_it_comes_without_the_one_before(tmp_path: Path) -> None:
+    page = (
+        "# Windlass\n\nThe windlass of the boat is older than its mast. "
+        "This example starts the windlass slowly and with a free chain:\n\n```\nwindlass --slow --free\n```\n"
+    )
+    answer = answer_from(tmp_path, page, "How do I start the windlass slowly and with a free chain?")
+    assert answer.text.startswith("This example starts the windlass slowly and with a free chain: [1]\n\n```\n")
+
+
+def test_sentence_of_a_list_item_is_quoted_once(tmp_path: Path) -> None:
+    page = (
+        "# Windlass\n\nThe windlass of the boat is not started by hand because of these dangers:\n\n"
+        "- The chain may slip. The anchor then falls into the sea with all of its chain.\n"
+        "- The brake of the windlass may fail.\n"
+    )
+    answer = answer_from(tmp_path, page, "Why is the windlass of the boat not started by hand?")
+    assert answer.text.startswith("The windlass of the boat is not started by hand because of these dangers: [1]\n\n- ")
+    assert answer.text.count("falls into the sea") == 1
+
+
+def test_code_of_a_step_comes_with_the_step(tmp_path: Path) -> None:
+    page = (
+        "# Windlass\n\nThe crew can turn the windlass of the boat without a motor. The boat stays at its mooring. "
+        "The mast remains upright. All sails are kept below the deck. Rain does no harm.\n\n"
+        "1. Send a signal to the bridge and wait for the bell.\n\n   ```\n   signal --bridge\n   ```\n\n"
+        "2. Release the brake.\n"
+    )
+    answer = answer_from(tmp_path, page, "How can the crew turn the windlass of the boat without a motor?")
+    assert answer.sentences[0].text.startswith("The crew can turn the windlass")
+    assert "1. Send a signal to the bridge and wait for the bell. [1]\n\n```\nsignal --bridge" in answer.text

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
 
@@ -15,12 +15,11 @@ from glossator.answer.lead_ins import QuoteLayout, brings_code, introduced_by, i
 from glossator.answer.question_kinds import ONLY_SENTENCES, ExpectedContent
 from glossator.answer.sentence_forms import (
     MAX_FRAGMENT,
-    continues,
     depends_on_previous_sentence,
+    goes_on,
     instructs,
     is_byline,
     is_cross_reference,
-    is_empty_lead_in,
     is_misshapen,
     is_near_duplicate,
     only_echoes,
@@ -144,13 +143,13 @@ def choose_sentences(
     """
     found = candidates(weights, query, chunks, read)
     if fragments and not found:
-        found = candidates(weights, query, chunks, read, _has_content)
+        found = candidates(weights, query, chunks, read, has_content)
     if not found:
         return []
     if expected.code and expected.explanation:
         saying = [candidate for candidate in found if not only_echoes(candidate.quote.text, weights)]
         found = [_scored_for_code(candidate, chunks, bool(read)) for candidate in saying or found]
-    best, *others = sorted(found, key=lambda c: (-c.quote.score, c.chunk, c.sentence))
+    best, *others = _ranked(found, wanted)
     others = [other for other in others if _may_join(other.quote, best.quote, weights)]
     by_place = {(c.chunk, c.sentence): c for c in found}
     ordered = _answer_first(_pick(best, others, chunks, expected), by_place)
@@ -161,6 +160,19 @@ def choose_sentences(
         code = next(filter(None, (_nearest_code(best.quote, item, quotes) for item in in_section)), [])
         quotes += code or _other_code([best, *others], items, quotes)
     return quotes
+
+
+def _ranked(found: Sequence[Candidate], wanted: Wanted) -> list[Candidate]:
+    """Candidates, the one that leads the answer first; with code, it does not go on from what is before it."""
+
+    def rank_to_lead(candidate: Candidate) -> tuple[float, int, int]:
+        needs_more = wanted.code and candidate.quote.layout is QuoteLayout.PROSE and goes_on(candidate.quote.text)
+        penalty = CONTINUATION if needs_more and not wanted.explanation else 0.0
+        return penalty - candidate.quote.score, candidate.chunk, candidate.sentence
+
+    best = min(found, key=rank_to_lead)
+    others = sorted(found, key=lambda c: (-c.quote.score, c.chunk, c.sentence))
+    return [best, *(other for other in others if other is not best)]
 
 
 def _may_join(quote: Quote, best: Quote, weights: dict[str, float]) -> bool:
@@ -184,7 +196,7 @@ def _scored_for_code(candidate: Candidate, chunks: Sequence[ScoredChunk], was_re
     """A candidate with the score that it has if the question asks how."""
     quote = candidate.quote
     bonus = -CONTINUATION
-    if not (is_empty_lead_in(quote.text) or continues(quote.text)):
+    if not goes_on(quote.text):
         bonus = CODE * _brings_code(candidate, chunks) + INSTRUCTION * instructs(quote.text)
     # A sentence that begins with the words of "What is SLAM?" defines it; with those of "How to tack?", it echoes them.
     echo = candidate.signals[_SUBJECT] * (WEIGHTS if was_read else WEIGHTS_UNREAD)[_SUBJECT]
@@ -226,7 +238,18 @@ def _with_introduced(quotes: Sequence[Quote], best: Quote, chunks: dict[str, Sco
         for part in [] if is_row else introduced_by(quote.span, item.chunk, item.blocks, is_answer=quote is best):
             introduced = Quote(quote.chunk, part.span, quote.score, part.layout, part.marker)
             found.setdefault((quote.chunk.chunk_id, part.span.start), introduced)
-    return list(found.values())
+    return [quote for quote in found.values() if quote.span == best.span or not _is_repeated(quote, found.values())]
+
+
+def _is_repeated(quote: Quote, quotes: Iterable[Quote]) -> bool:
+    """Whether a quote is a part of another, such as a sentence of a list item."""
+    return any(
+        other.chunk == quote.chunk
+        and other.span != quote.span
+        and other.span.start <= quote.span.start
+        and quote.span.end <= other.span.end
+        for other in quotes
+    )
 
 
 def _fragments_after(quote: Quote) -> Iterator[Span]:
@@ -240,27 +263,6 @@ def _fragments_after(quote: Quote) -> Iterator[Span]:
                 return
             yield span
             end = span.end
-
-
-def choose_summary(chunks: Sequence[ScoredChunk]) -> list[Quote]:
-    """The most central sentences, or fragments if there is no sentence, in reading order."""
-    return _most_central(chunks, is_statement) or _most_central(chunks, _has_content)
-
-
-def _most_central(chunks: Sequence[ScoredChunk], is_quotable: Callable[[str], bool]) -> list[Quote]:
-    vectors = [vector for item in chunks for vector in item.vectors]
-    if not vectors:
-        return []
-    centre = np.mean(vectors, axis=0)
-    candidates = [
-        Candidate(c, s, (), Quote(item.chunk, span, float(vector @ centre) - 0.01 * s - 0.02 * c))
-        for c, item in enumerate(chunks)
-        for s, (span, vector) in enumerate(zip(item.chunk.sentences, item.vectors, strict=True))
-        if is_quotable(item.chunk.text[span.start : span.end])
-    ]
-    count = max(MIN_SENTENCES, min(MAX_SENTENCES, len(candidates) // 3))
-    best = sorted(candidates, key=lambda c: -c.quote.score)[:count]
-    return [c.quote for c in sorted(best, key=lambda c: (c.chunk, c.sentence))]
 
 
 def candidates(
@@ -327,7 +329,7 @@ def _is_subject(text: str, finder: WordFinder, weights: dict[str, float]) -> boo
     return bool(found) and found[0][0] == 0 and {stem for _, stem in found} == weights.keys()
 
 
-def _has_content(text: str) -> bool:
+def has_content(text: str) -> bool:
     """Whether a fragment says anything: enough for a selection, which the user chose."""
     return bool(content_words(text))
 

@@ -101,8 +101,19 @@ def nearest_code(sentence: Span, chunk: Chunk, blocks: Sequence[Block]) -> list[
         return []
     names = _names(chunk, sentence)
     block = max([*after, *reversed(before)], key=lambda b: _shared(names, chunk.text[b.start : b.end]))
+    item = _item_before(block, chunk, blocks)
+    if item is not None and item.span.start != sentence.start:
+        return [item, _code(chunk.text, block)]
     lead_in = _lead_in_of(block, chunk, blocks)
     return [*([Introduced(lead_in, QuoteLayout.PROSE)] if lead_in else []), _code(chunk.text, block)]
+
+
+def _item_before(code: Block, chunk: Chunk, blocks: Sequence[Block]) -> Introduced | None:
+    """The list item that a code block belongs to, such as a step of several."""
+    before = next((block for block in reversed(blocks) if block.end <= code.start), None)
+    if before is None or before.kind is not BlockKind.ITEM:
+        return None
+    return _item(chunk.text, before)
 
 
 def _is_separated(code: Block, sentence: Span, chunk: Chunk, blocks: Sequence[Block]) -> bool:
@@ -169,12 +180,16 @@ def _listed(text: str, after: Sequence[Block]) -> Iterator[Introduced]:
     listed = list(takewhile(lambda block: block.kind in (BlockKind.ITEM, BlockKind.CODE), after))
     for block, following in zip(listed, [*listed[1:], None], strict=True):
         if block.kind is BlockKind.ITEM:
-            marker = text[text.rfind("\n", 0, block.start) + 1 : block.start]
-            yield Introduced(Span(block.start, block.end), QuoteLayout.ITEM, marker.rstrip())
+            yield _item(text, block)
             introduces = is_lead_in(text[block.start : block.end])
         elif introduces or (following and following.kind is BlockKind.ITEM):
             yield _code(text, block)
             introduces = False
+
+
+def _item(text: str, block: Block) -> Introduced:
+    marker = text[text.rfind("\n", 0, block.start) + 1 : block.start]
+    return Introduced(Span(block.start, block.end), QuoteLayout.ITEM, marker.rstrip())
 
 
 def _rows(text: str, after: Sequence[Block]) -> Iterator[Introduced]:

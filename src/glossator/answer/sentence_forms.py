@@ -15,6 +15,10 @@ _DEPENDS_ON_PREVIOUS = re.compile(
     r"^(?:it|its|this|that|these|those|they|their|he|she|such|either|neither|both|in other words|otherwise|then)\b",
     re.IGNORECASE,
 )
+_POINTS_AHEAD = re.compile(
+    r"(?:this|these)(?: \w+)? (?:examples?|commands?|code|snippets?|scripts?|configurations?|settings?|files?)\b",
+    re.IGNORECASE,
+)
 _CONTINUES = re.compile(
     r"[a-z]+\b(?![(._=-])|(?:For (?:example|instance)|So|Then|Otherwise|Also|Again|Finally|Next|Similarly|Likewise"
     r"|However|This|That|These|Those|It|They|Here|Note|As shown"
@@ -34,12 +38,22 @@ _SENTENCE_END = re.compile(r"[.!…。！۔।][\"'”’»)\]」』）]*$")
 
 def depends_on_previous_sentence(text: str) -> bool:
     """Whether a sentence says nothing by itself; "However, …" and the like can be understood alone."""
-    return bool(_DEPENDS_ON_PREVIOUS.match(text))
+    return bool(_DEPENDS_ON_PREVIOUS.match(text)) and not _points_ahead(text)
 
 
 def continues(text: str) -> bool:
     """Whether a sentence goes on from what is before it, so that it should not lead an answer with code."""
-    return bool(_CONTINUES.match(text))
+    return bool(_CONTINUES.match(text)) and not _points_ahead(text)
+
+
+def _points_ahead(text: str) -> bool:
+    """Whether a sentence speaks of what follows it: "This example adds a header:"."""
+    return is_lead_in(text) and bool(_POINTS_AHEAD.match(text))
+
+
+def goes_on(text: str) -> bool:
+    """Whether a sentence is a lead-in that says little, or goes on from what is before it."""
+    return is_empty_lead_in(text) or continues(text)
 
 
 def instructs(text: str) -> bool:

@@ -9,10 +9,11 @@ from functools import partial
 from itertools import accumulate
 
 from glossator.answer.cite import CheckedQuote, cite, cite_selection
-from glossator.answer.extractive import Quote, ScoredChunk, choose_sentences, choose_summary
+from glossator.answer.extractive import Quote, ScoredChunk, choose_sentences
 from glossator.answer.followups import asks_about_now
 from glossator.answer.lead_ins import QuoteLayout
 from glossator.answer.question_kinds import expected_content, is_generic, points_at
+from glossator.answer.summary import choose_summary
 from glossator.core.answers import Answer, Evidence
 from glossator.core.ports import Generation, no_progress
 from glossator.core.question import Question
