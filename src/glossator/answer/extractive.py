@@ -149,7 +149,7 @@ def choose_sentences(
     if expected.code and expected.explanation:
         saying = [candidate for candidate in found if not only_echoes(candidate.quote.text, weights)]
         found = [_scored_for_code(candidate, chunks, bool(read)) for candidate in saying or found]
-    best, *others = _ranked(found, wanted)
+    best, *others = _ranked(found, expected)
     others = [other for other in others if _may_join(other.quote, best.quote, weights)]
     by_place = {(c.chunk, c.sentence): c for c in found}
     ordered = _answer_first(_pick(best, others, chunks, expected), by_place)
@@ -162,12 +162,12 @@ def choose_sentences(
     return quotes
 
 
-def _ranked(found: Sequence[Candidate], wanted: Wanted) -> list[Candidate]:
+def _ranked(found: Sequence[Candidate], expected: ExpectedContent) -> list[Candidate]:
     """Candidates, the one that leads the answer first; with code, it does not go on from what is before it."""
 
     def rank_to_lead(candidate: Candidate) -> tuple[float, int, int]:
-        needs_more = wanted.code and candidate.quote.layout is QuoteLayout.PROSE and goes_on(candidate.quote.text)
-        penalty = CONTINUATION if needs_more and not wanted.explanation else 0.0
+        needs_more = expected.code and candidate.quote.layout is QuoteLayout.PROSE and goes_on(candidate.quote.text)
+        penalty = CONTINUATION if needs_more and not expected.explanation else 0.0
         return penalty - candidate.quote.score, candidate.chunk, candidate.sentence
 
     best = min(found, key=rank_to_lead)
