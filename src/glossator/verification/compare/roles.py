@@ -8,6 +8,7 @@ from itertools import pairwise
 
 from glossator.verification.compare.alignment import Alignment
 from glossator.verification.compare.difference import CheckResult, Difference
+from glossator.verification.compare.sequence import restated_orders, reversed_orders
 from glossator.verification.compare.statements import is_cue, split_statements
 from glossator.verification.reading.comparisons import comparisons
 from glossator.verification.reading.converses import exchanged_comparisons
@@ -162,11 +163,12 @@ def check_relations(alignment: Alignment) -> CheckResult:
     if alignment.language != "en":
         return {"relation": 0.0}, []
     theirs = {token.form for token in alignment.window.tokens} | {token.kind for token in alignment.window.tokens}
+    restated = restated_orders(alignment)
     found = [
         Difference("absent", alignment.claim_text(token))
         for index, token in enumerate(alignment.claim)
         if token.form in _RELATIONS and theirs.isdisjoint(_RELATIONS[token.form])
-        if not _is_in_marker(alignment.claim, index)
+        if index not in restated and not _is_in_marker(alignment.claim, index)
     ]
     return {"relation": float(len(found))}, found
 
@@ -185,6 +187,7 @@ def check_changed_relations(alignment: Alignment) -> CheckResult:
     if alignment.language == "en":
         found = [*_changed_degrees(alignment), *_added_conditions(alignment), *_changed_times(alignment)]
         found += [*_dropped_exceptions(alignment), *_exchanged_comparisons(alignment)]
+        found += _reversed_orders(alignment)
     return {"changed_relation": float(len(found))}, found
 
 
@@ -204,6 +207,13 @@ def _exchanged_comparisons(alignment: Alignment) -> Iterator[Difference]:
     for index in exchanged_comparisons(claim, alignment.window.tokens):
         sides = _content(claim[:index])[-1], _content(claim[index + 1 :])[0]
         yield Difference("exchange", *map(alignment.claim_text, sides))
+
+
+def _reversed_orders(alignment: Alignment) -> Iterator[Difference]:
+    """Events in the opposite order: "Open it before cleaning it", "Before you open it, clean it"."""
+    for own in reversed_orders(alignment):
+        events = alignment.claim[own.earlier[0]], alignment.claim[own.later[0]]
+        yield Difference("exchange", *map(alignment.claim_text, events))
 
 
 def _added_conditions(alignment: Alignment) -> Iterator[Difference]:

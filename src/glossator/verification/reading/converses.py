@@ -8,6 +8,7 @@ from glossator.verification.reading.lexicon import antonyms, converses
 from glossator.verification.reading.tokens import Token
 
 _AMOUNTS = frozenset("more less fewer".split())
+_JOINING = frozenset("and but yet".split())
 _MAX_THAN_DISTANCE = 5
 """In words, from a comparative to its "than"."""
 
@@ -63,8 +64,9 @@ def _is_comparative(tokens: Sequence[Token], at: int) -> bool:
 
 
 def _continued(tokens: Sequence[Token], at: int) -> int | None:
-    """The comparative whose things an amount compares as well: "heavier than the other but costs less"."""
-    if tokens[at].form not in _AMOUNTS or _is_comparative(tokens, at):
+    """The comparative whose things another compares, too: "heavier than the other but costs less", "but cheaper"."""
+    is_joined = at > 0 and tokens[at - 1].form in _JOINING and tokens[at].form.endswith("er")
+    if not (is_joined or tokens[at].form in _AMOUNTS) or _is_comparative(tokens, at):
         return None
     return next((n for n in range(at - 1, -1, -1) if _is_comparative(tokens, n)), None)
 
