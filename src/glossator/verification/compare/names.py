@@ -43,7 +43,7 @@ def _parts(tokens: Sequence[Token]) -> list[int]:
 def _rival(alignment: Alignment, index: int) -> Token | None:
     """Another letter about which the source says what the claim says about this one.
 
-    Words before the other letter may belong to both ("press button X to jump and button Y to crouch").
+    Words before the first letter may belong to both ("press button X to jump and button Y to crouch").
     """
     source, mine = alignment.window.tokens, _parts(alignment.claim)
     parts = _parts(source)
@@ -52,7 +52,11 @@ def _rival(alignment: Alignment, index: int) -> Token | None:
     letters = [n for n, token in enumerate(alignment.claim) if is_letter(token)]
     near = [n for n, part in enumerate(mine) if n not in letters and (len(letters) == 1 or part == mine[index])]
     for at in matching_places(alignment, near).values():
-        elsewhere = [rivals[parts[n]] for n in at if n > rivals.get(parts[n], len(source))]
+        elsewhere = [
+            rivals[parts[n]]
+            for n in at
+            if parts[n] in rivals and (n > rivals[parts[n]] or (len(letters) == 1 and own and parts[n] > max(own)))
+        ]
         if elsewhere and own.isdisjoint(parts[n] for n in at):
             return source[elsewhere[0]]
     return None
