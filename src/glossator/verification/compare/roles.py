@@ -14,7 +14,7 @@ from glossator.verification.reading.comparisons import comparisons
 from glossator.verification.reading.converses import exchanged_comparisons
 from glossator.verification.reading.lexicon import Lexicon, lexicon_for
 from glossator.verification.reading.stems import irregular_verbs
-from glossator.verification.reading.tokens import Token, Tokens
+from glossator.verification.reading.tokens import COORDINATORS, Token, Tokens
 
 _PARTICIPLES = {
     "en": ("ed", "en"),
@@ -37,6 +37,8 @@ class Event:
     patient: Tokens
     negative: bool | None
     passive: bool
+    rivals: Tokens = ()
+    """The agent of a joined passive: "designed by Ada and built by Bo"."""
 
 
 def check_roles(alignment: Alignment) -> CheckResult:
@@ -62,6 +64,8 @@ def check_roles(alignment: Alignment) -> CheckResult:
 def _disagree(own: Event, other: Event) -> bool:
     if own.negative is not None and other.negative is not None and own.negative is not other.negative:
         return True
+    if _stems(own.agent).isdisjoint(_stems(other.agent)) and not _stems(own.agent).isdisjoint(_stems(other.rivals)):
+        return not _stems(own.patient).isdisjoint(_stems(other.patient))
     return _crosses(own.agent, other.agent, other.patient) or _crosses(own.patient, other.patient, other.agent)
 
 
@@ -85,9 +89,14 @@ def _events(tokens: Sequence[Token], text: str, language: str, known: set[str]) 
         negative = None if mixed else statement.negative
         opening = is_cue(tokens[statement.start], lexicon)
         place = range(statement.start + opening, statement.end)
+        joined = _joined_passives(tokens, place, lexicon, language)
         for at in place:
             token = tokens[at]
             if not token.weight or token.stem not in known:
+                continue
+            if at in joined:
+                agent, patient, rivals = joined[at]
+                yield Event(token, agent, patient, negative, True, rivals)
                 continue
             auxiliary = _auxiliary_before(tokens, at, place.start, lexicon, language)
             before = _content(tokens[place.start : at if auxiliary is None else auxiliary])
@@ -98,9 +107,30 @@ def _events(tokens: Sequence[Token], text: str, language: str, known: set[str]) 
                 yield Event(token, agent, before, negative, True)
 
 
+def _joined_passives(
+    tokens: Sequence[Token], place: range, lexicon: Lexicon, language: str
+) -> dict[int, tuple[Tokens, Tokens, Tokens]]:
+    """The two verbs of "it was designed by Ada and built by Bo" with agent, patient and the agent of the other."""
+    agents = [n for n in place if tokens[n].form in lexicon.cues["agent"] and n - 1 in place]
+    if len(agents) != 2 or agents[1] - 2 <= agents[0] or tokens[agents[1] - 2].form not in COORDINATORS:
+        return {}
+    first, second = (n - 1 for n in agents)
+    auxiliary = _auxiliary_before(tokens, first, place.start, lexicon, language)
+    if auxiliary is None or not _is_participle(tokens[second], language):
+        return {}
+    patient = _content(tokens[place.start : auxiliary])
+    ends = zip(agents, (second - 1, place.stop), strict=True)
+    one, other = (_object(tokens, by + 1, end, lexicon) for by, end in ends)
+    return {first: (one, patient, other), second: (other, patient, one)} if one and other else {}
+
+
+def _is_participle(token: Token, language: str) -> bool:
+    return token.form.endswith(_PARTICIPLES[language]) or token.form in irregular_verbs()
+
+
 def _auxiliary_before(tokens: Sequence[Token], at: int, start: int, lexicon: Lexicon, language: str) -> int | None:
     """The auxiliary that makes a participle passive, if any."""
-    if not (tokens[at].form.endswith(_PARTICIPLES[language]) or tokens[at].form in irregular_verbs()):
+    if not _is_participle(tokens[at], language):
         return None
     for index in range(at - 1, max(start, at - 1 - _MAX_AUXILIARY_DISTANCE) - 1, -1):
         if tokens[index].form in lexicon.cues["auxiliary"]:
