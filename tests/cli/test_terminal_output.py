@@ -17,7 +17,9 @@ import glossator
 from commands import COMMAND, quick_folder
 from glossator.cli.common import print_json
 from glossator.cli.main import cli
-from glossator.cli.terminal import sanitized
+from glossator.cli.terminal import sanitized, show_answer
+from glossator.core.answers import Answer, Citation, Mode
+from glossator.core.settings import Settings
 
 HOSTILE = "\u202e\u202a\u2066\u2069\u200f\u061c\u200b\ufeff\x1b[2J\x9b31m\x07\x7f\u2028\U000e0041"
 LONG = "The harbour wall of the old town was built from granite blocks that weigh " + "more than two tonnes each " * 12
@@ -133,3 +135,12 @@ def test_invalid_address_is_one_line(host: str, reason: str) -> None:
     assert result.returncode == 1
     assert len(result.stderr.splitlines()) == 1
     assert reason in result.stderr
+
+
+def test_sources_are_grouped_by_the_sections_of_a_page(capsys: pytest.CaptureFixture[str]) -> None:
+    urls = ["/book/linux#setup:~:text=one", "/book/mac#setup:~:text=two", "/book/linux#setup:~:text=three"]
+    cited = tuple(Citation(at, url, "Guide", "Setup", "It runs.", 0, 8, 0.9) for at, url in enumerate(urls, 1))
+    show_answer(Answer("A. [1] B. [2] C. [3]", (), cited, False, Mode.FULL, 0.9, ""), Settings())
+    sources = capsys.readouterr().out.split("\n\n")[1].splitlines()
+    one, two, three = (f"    http://127.0.0.1:8000{url}" for url in urls)
+    assert sources[:-1] == ["[1] [3] Guide › Setup", one, three, "[2] Guide › Setup", two]

@@ -174,11 +174,12 @@ def _indented_code(text: str) -> str:
 
 
 def _show_sources(answer: Answer, settings: Settings) -> None:
-    """Print the sources, those of one section together."""
-    sections: dict[str, list[Citation]] = {}
+    """Print the sources, those of one section together; sections of other pages may have the same name."""
+    sections: dict[tuple[str, str], list[Citation]] = {}
     for citation in answer.citations:
-        sections.setdefault(_breadcrumbs(citation.title, citation.section), []).append(citation)
-    for place, citations in sections.items():
+        page, _, _ = citation.url.partition("#")
+        sections.setdefault((page, _breadcrumbs(citation.title, citation.section)), []).append(citation)
+    for (_, place), citations in sections.items():
         numbers = " ".join(f"[{citation.number}]" for citation in citations)
         console.print(Text.assemble((f"{numbers} ", "cyan"), place), soft_wrap=True)
         for url in dict.fromkeys(citation.url for citation in citations if citation.url):

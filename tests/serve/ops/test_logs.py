@@ -6,6 +6,8 @@ import io
 import json
 import logging
 import logging.config
+import re
+import sys
 
 import pytest
 
@@ -43,3 +45,16 @@ def test_no_message_can_forge_a_line_or_reorder_text(formatter: logging.Formatte
     assert not set("\u202e\x1b\x9b\n") & set(line)
     if isinstance(formatter, JsonFormatter):
         assert json.loads(line)["message"] == record.getMessage()
+
+
+@pytest.mark.parametrize("formatter", [JsonFormatter(), TextFormatter()])
+def test_no_exception_can_forge_a_line_or_reorder_text(formatter: logging.Formatter) -> None:
+    try:
+        raise ValueError("one\n12:00:00 info two\u2028\r12:00:00 info three \u202e\x1b[2J\x9b")
+    except ValueError:
+        record = logging.makeLogRecord({"msg": "failed", "levelname": "ERROR", "exc_info": sys.exc_info()})
+    first, *rest = formatter.format(record).splitlines()
+    assert not [line for line in rest if re.match(r"\d\d:\d\d|\{", line)]
+    assert not set("\u202e\x1b\x9b") & set("".join([first, *rest]))
+    if isinstance(formatter, TextFormatter):
+        assert "ValueError: one" in "\n".join(rest)

@@ -80,6 +80,16 @@ def test_only_sentences_of_a_model_have_emphasis(page: Page) -> None:
     expect(answers(page)).to_contain_text(STARS)
 
 
+def test_asterisks_of_a_model_that_are_no_emphasis_stay(page: Page) -> None:
+    open_chat(page)
+    text = "Here q^{*} beats q^{*}, T* beats S*, *args and *kwargs beat **opts and **more, and 2**n beats 3**m."
+    script_answers(page, answer_stream(f"{text} [1] It is *so* and **thus**. [1]", cited_source(GLOSSARY, "It is.")))
+    ask(page, QUESTION)
+    expect(answers(page)).to_have_text(f"{text} 1 It is so and thus. 1")
+    expect(answers(page).locator("em")).to_have_text(["so"])
+    expect(answers(page).locator("strong")).to_have_text(["thus"])
+
+
 def test_words_of_a_quote_within_a_sentence_of_a_model_are_not_a_quote(page: Page) -> None:
     open_chat(page)
     script_answers(page, answer_stream("An *extra* box. [1]", cited_source(GLOSSARY, "x")))

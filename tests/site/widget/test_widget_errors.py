@@ -116,6 +116,15 @@ def test_a_request_that_would_fail_again_offers_no_retry(
     expect_complete(page, ask(page, QUESTION))
 
 
+def test_a_host_that_the_server_does_not_serve_offers_no_retry(page: Page, proxy: FaultyProxy, data: Path) -> None:
+    reply = record_response(data, headers={"Host": "elsewhere.example"})
+    assert reply.status == 421
+    proxy.replies = [reply, reply]  # Chromium itself sends such a request again
+    turn = ask(open_chat(page), QUESTION)
+    expect_error(page, turn, "refused")
+    expect(error_box(turn).get_by_role("button")).to_have_count(0)
+
+
 @pytest.mark.parametrize("name", ["rate limited", "no index"])
 def test_the_retry_button_counts_down_to_retry_after(
     page: Page, proxy: FaultyProxy, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str

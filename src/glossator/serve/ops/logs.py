@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import sys
+import textwrap
 from datetime import UTC, datetime
 from typing import Any
 
@@ -39,7 +40,10 @@ class TextFormatter(logging.Formatter):
         duration = f" {record.ms} ms" if hasattr(record, "ms") else ""
         message = " ".join(sanitize(record.getMessage()).split())
         text = f"{datetime.now():%H:%M:%S} {record.levelname.lower():7} {message}{duration}"
-        return f"{text}\n{self.formatException(record.exc_info)}" if record.exc_info else text
+        if not record.exc_info:
+            return text
+        # Indented, so that no line of an exception's message looks like a line of the log.
+        return f"{text}\n{textwrap.indent(sanitize(self.formatException(record.exc_info)), '    ')}"
 
 
 def log_config(settings: Settings, *, quiet: bool) -> dict[str, Any]:

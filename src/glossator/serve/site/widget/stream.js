@@ -5,7 +5,7 @@ const RESUME_DELAY_MS = 300;
 const ERROR_KINDS = { 401: "unauthorized", 403: "unauthorized", 413: "large", 429: "busy", 503: "unavailable", 504: "slow" };
 
 /** Statuses of requests that fail again when they are repeated. */
-const FINAL_STATUSES = [400, 404, 405, 413, 415, 422, 431];
+const FINAL_STATUSES = [400, 404, 405, 413, 415, 421, 422, 431];
 
 /** A failed request: `kind` is the key of its text, `seconds` the delay before a retry, `detail` the server's message. */
 export class RequestError extends Error {
