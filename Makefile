@@ -94,9 +94,12 @@ test-index: $(VENV)/.dev
 # Freed memory stays with the process: without these settings of the C library, the kernel took half of the CPU time.
 KEEP_MEMORY := MALLOC_MMAP_MAX_=0 MALLOC_TRIM_THRESHOLD_=17179869184 MALLOC_TOP_PAD_=268435456 MALLOC_ARENA_MAX=1
 
+PAIRS := --layers 12 --stages written:1.02 --tokens 3000 --rate 1e-4 --dropout 0 --mutations 3 --others 2 \
+	--templates 3000 --public 0.3
+
 train: $(VENV)/.train
 	@cd training && ../$(BIN)/python -m reader.data.mutate && $(KEEP_MEMORY) ../$(BIN)/python -m reader.train $(RUN)
-	@cd training && $(KEEP_MEMORY) ../$(BIN)/python -m reader.train_pairs $(RUN)-pairs --start $(RUN)
+	@cd training && $(KEEP_MEMORY) ../$(BIN)/python -m reader.train_pairs $(RUN)-pairs $(PAIRS)
 	@cd training && ../$(BIN)/python -m reader.plot $(RUN) && ../$(BIN)/python -m reader.export $(RUN) $(RUN)-pairs ../build/reader
 
 # pip-audit comes last: it asks PyPI, and --strict fails for a package that could not be looked up.

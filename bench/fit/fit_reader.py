@@ -48,7 +48,7 @@ SHORT_RIDGE = 2.0
 POSITIVE = frozenset(
     """
     coverage coverage_anywhere aligned full read_support read_certain read_support_close read_support_near
-    together_support together_support_close window_support converse_support
+    together_support together_support_close
     """.split()
 )
 EITHER = frozenset("close near".split())

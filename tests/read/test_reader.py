@@ -18,7 +18,6 @@ from glossator.pipeline import wiring
 from glossator.read.cache import ReadCache
 from glossator.read.reader import FOLDER, MAX_TEXT_TOKENS, OnnxReader
 from glossator.verification.judge import Verifier
-from scripted_reader import ScriptedReader
 
 TIDES = (
     "Tides are caused mainly by the gravity of the Moon. The Sun contributes about 46 percent as much. "
@@ -56,15 +55,15 @@ def test_a_true_sentence_scores_above_a_false_one(reader: OnnxReader, better: st
 
 
 def test_predictions_do_not_depend_on_the_processor(reader: OnnxReader) -> None:
-    """Logits computed without overflow; on processors without VNNI, other kernels give 2.90 and -0.37."""
+    """Logits computed without overflow; on processors without VNNI, other kernels give others."""
     pumps = source(
         "The pump is driven by the motor, which starts when the tank is nearly empty. "
         "The valve opens by itself after ten minutes.",
         "Pumps",
     )
-    assert reader.judge("What drives the pump?", reader.read([pumps]))[0].supported == pytest.approx(3.25, abs=0.15)
+    assert reader.judge("What drives the pump?", reader.read([pumps]))[0].supported == pytest.approx(2.94, abs=0.15)
     together = reader.judge_together("The valve has to be opened by hand.", [pumps])[0]
-    assert together.supported == pytest.approx(-0.64, abs=0.15)
+    assert together.supported == pytest.approx(-2.40, abs=0.15)
 
 
 @pytest.mark.parametrize(
@@ -157,7 +156,7 @@ def damaged(tmp_path: Path, request: pytest.FixtureRequest, monkeypatch: pytest.
     return str(name)
 
 
-NAMES = ("model.onnx", "pairs.onnx", "words.bin", "tokenizer.json", "hashes.json")
+NAMES = ("model.onnx", "pairs.onnx", "model.npz", "pairs.npz", "tokenizer.json", "hashes.json")
 FILES = [(name, how) for name in NAMES for how in ("missing", "damaged")]
 
 
@@ -218,15 +217,3 @@ def test_a_claim_is_read_against_its_part_and_together_with_the_sentences_that_s
     assert text == claim
     assert sentence in source
     assert filler[0] not in source
-
-
-@pytest.mark.parametrize(("support", "times"), [(-4.0, 1), (0.5, 3), (5.0, 1)])
-def test_a_claim_in_doubt_is_read_again_with_its_window_and_conversely(support: float, times: int) -> None:
-    reader, sentence = ScriptedReader(support), "The electric pump moves clean water from the cellar to the roof."
-    claim = "Clean water is shifted from the dark cellar up to the roof by this electric pump, at any time."
-    verifier = Verifier(reader=reader)
-    filler = " ".join(f"Part {n} of the machine was described in an earlier chapter." for n in range(40))
-    verifier.judge(claim, verifier.prepare([f"{filler} {sentence}"]))
-    in_part, *together = reader.judged
-    assert in_part == claim
-    assert together == [claim, claim, sentence][:times]

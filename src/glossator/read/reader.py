@@ -1,7 +1,7 @@
 """The reader model: two ONNX models that judge claims and questions against a source.
 
-One encodes a source once, for any number of texts. The other reads one text together with a short source: slower for
-each text, and more exact. They share the table of words.
+One encodes a source once, for any number of texts. The other has twice as many layers, and reads one text together with
+a short source: slower for each text, and more exact. Their weights are in packages.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from glossator.core.inference.reading import MAX_EXTENDED_CHARACTERS, Reading, R
 from glossator.core.inference.sessions import InvalidModelFile, load_session, load_tokenizer, sha256
 from glossator.core.resilience.pool import started_pool
 from glossator.core.types import Span
+from glossator.read import packed
 from glossator.read.cache import ReadCache
 
 if TYPE_CHECKING:
@@ -32,8 +33,10 @@ if TYPE_CHECKING:
 MAX_SOURCE_TOKENS, MAX_HEADING_TOKENS, MAX_TEXT_TOKENS = 288, 24, 96
 """Longer sources are cut off, as in training; longer claims and questions are not judged."""
 FOLDER = Path(__file__).parent / "weights"
-MODEL, PAIRS, WORDS, TOKENIZER, HASHES = "model.onnx", "pairs.onnx", "words.bin", "tokenizer.json", "hashes.json"
-"""The files of the model; the last has the SHA-256 of the others, written when they are exported."""
+MODEL, PAIRS, TOKENIZER, HASHES = "model.onnx", "pairs.onnx", "tokenizer.json", "hashes.json"
+PACKAGES = {MODEL: "model.npz", PAIRS: "pairs.npz"}
+FILES = (HASHES, *PACKAGES, *PACKAGES.values(), TOKENIZER)
+"""The files of the model; the first has the SHA-256 of the others, written when they are exported."""
 Item = TypeVar("Item")
 Found = TypeVar("Found")
 _START, _END = 101, 102
@@ -56,7 +59,7 @@ class OnnxReader:
 
     def check(self) -> None:
         """Refuse a model file that is missing or altered."""
-        for name in (HASHES, MODEL, PAIRS, WORDS, TOKENIZER):
+        for name in FILES:
             if not (self._folder / name).is_file():
                 raise ReaderUnavailable(f"The reader model's {name} is missing.", _REINSTALL)
         try:
@@ -77,7 +80,8 @@ class OnnxReader:
             if name not in self._loaded:
                 self.check()
                 try:
-                    self._loaded[name] = load_session(self._folder / name, 1)
+                    weights = packed.load(self._folder / PACKAGES[name])
+                    self._loaded[name] = load_session(self._folder / name, 1, weights)
                 except InvalidModelFile as error:
                     raise ReaderUnavailable(str(error), _REINSTALL) from error
             return self._loaded[name]

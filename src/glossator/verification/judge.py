@@ -114,9 +114,7 @@ class PreparedPassages:
         offsets = tuple(i for i, character in enumerate(self.texts[number - 1]) if not character.isspace())
         return "".join(self.texts[number - 1][offset] for offset in offsets), offsets
 
-    def reading(
-        self, claim: TokenizedText, number: int, window: Window, *, closely: bool = False
-    ) -> ClaimReadings | None:
+    def reading(self, claim: TokenizedText, number: int, window: Window) -> ClaimReadings | None:
         """What the reader model says about a claim and a window of a passage.
 
         None without a reader model, in a language that it does not know, or if its budget is used up.
@@ -126,7 +124,7 @@ class PreparedPassages:
         passage = self.passages[number - 1]
         headings = passage.heading_path if passage else ()
         try:
-            return self._read.judge(claim, number, headings, self.tokenized[number - 1], window, closely=closely)
+            return self._read.judge(claim, number, headings, self.tokenized[number - 1], window)
         except ReaderUnavailable as error:
             _log.warning("reader model not used, comparing words only: %s", error)
             self._read = None
@@ -260,7 +258,7 @@ class Verifier:
         window = found.window
         if found.is_identical:
             return {}
-        reading = prepared.reading(claim, numbers[window.passage], window, closely=not is_short(found.features))
+        reading = prepared.reading(claim, numbers[window.passage], window)
         return reading_features(reading, claim) if reading else {}
 
     def _vector_features(

@@ -29,7 +29,7 @@ VECTOR_FEATURES = tuple(
 _STATEMENTS = ("polarity", "roles", "causes", "letters", "relation")
 READING_FEATURES = (
     *("read_support", "read_contradiction", "read_doubt", "read_doubts"),
-    *("together_support", "together_contradiction", "together_doubt", "window_support", "converse_support"),
+    *("together_support", "together_contradiction", "together_doubt"),
 )
 SHORT_INPUTS = ("by_words", "suspected", "restated", "read_support", "together_support")
 _CONTRADICTING = (
@@ -107,21 +107,23 @@ def is_decided_by_words(features: dict[str, float]) -> bool:
     """Whether the word comparison decides alone on a short claim.
 
     It does if it shows the claim, if a claim that follows its source has a difference or a word that the source does
-    not contain, if that word is half of the claim and a reading does not support it, or if hardly any of the words are
-    in the source.
+    not contain, if that word is half of the claim and a reading does not support it, if the claim only exchanges words
+    of its source and a reading does not support it, or if hardly any of the words are in the source.
     """
     is_changed = features["aligned"] >= _MIN_CLOSE and bool(features["absent"] or _short_differences(features))
     readings = (features["read_support"], features["together_support"])
     is_unknown = bool(features["absent"]) and features["words"] < _MIN_READ_WORDS and min(readings) < 0
     is_elsewhere = features["coverage"] < _MIN_COVERAGE
-    return is_changed or is_unknown or is_elsewhere or _score_by_words(features) >= SHOWN
+    is_restated = features["inverted"] or features["converted"] or features["revoiced"]
+    is_reordered = features["exchange"] and features["coverage"] >= 0.999 and not is_restated and min(readings) < 0
+    return is_changed or is_unknown or is_elsewhere or bool(is_reordered) or _score_by_words(features) >= SHOWN
 
 
 def short_inputs(features: dict[str, float]) -> dict[str, float]:
     """The inputs of the model for short claims: the score of the word comparison, and both readings."""
     by_words = min(1 - MIN_SHARE, max(MIN_SHARE, _score_by_words(features)))
     suspected = bool(_short_differences(features) - _ORDER) or features["reversed"] > 0
-    restated = features["inverted"] or features["converted"]
+    restated = features["inverted"] or features["converted"] or features["revoiced"]
     return {
         "by_words": math.log(by_words / (1 - by_words)),
         "suspected": float(suspected),

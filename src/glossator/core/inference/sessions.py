@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import os
+from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+from numpy.typing import NDArray
 
 if TYPE_CHECKING:
     import onnxruntime
@@ -17,8 +20,10 @@ class InvalidModelFile(Exception):
     """A file is not a model or a tokenizer; the caller knows what to do about it."""
 
 
-def load_session(file: Path, threads: int) -> onnxruntime.InferenceSession:
-    """An inference session for a model file."""
+def load_session(
+    file: Path, threads: int, weights: Mapping[str, NDArray[Any]] | None = None
+) -> onnxruntime.InferenceSession:
+    """An inference session for a model file; `weights` are those that it names, but does not contain."""
     os.environ["ORT_DISABLE_TELEMETRY"] = "1"  # read at import; otherwise it sends usage data over the network
     import onnxruntime
 
@@ -28,6 +33,9 @@ def load_session(file: Path, threads: int) -> onnxruntime.InferenceSession:
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
     # Otherwise products of 8-bit weights overflow on x86 processors without VNNI, and predictions differ by machine.
     options.add_session_config_entry("session.x64quantprecision", "1")
+    if weights:
+        values = [onnxruntime.OrtValue.ortvalue_from_numpy(value) for value in weights.values()]
+        options.add_external_initializers(list(weights), values)
     try:
         return onnxruntime.InferenceSession(str(file), options, providers=["CPUExecutionProvider"])
     except Exception as error:  # onnxruntime raises many exception types for invalid files

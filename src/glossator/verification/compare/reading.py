@@ -1,27 +1,24 @@
 """Features from the reader model: whether the source supports a claim, and which words it does not support.
 
 The model judges a claim twice: against the part of the passage around its window, and read together with the sentences
-of the passage that share its words. If that leaves doubt about a claim that is not short, the model also reads it with
-its window alone, and judges the best sentence by the claim: what a claim leaves out shows only in that direction.
+of the passage that share its words.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
-from glossator.core.inference.evidence import evidence_for, excerpt
+from glossator.core.inference.evidence import evidence_for
 from glossator.core.inference.reading import (
     Reading,
     ReadSource,
     SourceText,
-    extended_sentence,
     extended_sentences,
     split_source,
 )
 from glossator.core.ports import Reader
-from glossator.core.types import Span
 from glossator.verification.budget import Allowance, judgement_cost, reading_cost
 from glossator.verification.compare.windows import TokenizedPassage, Window
 from glossator.verification.reading.tokenizer import TokenizedText
@@ -31,8 +28,8 @@ MAX_PART_TOKENS = 250
 
 MAX_LOGIT = 6.0
 
-IN_DOUBT = (-1.0, 3.0)
-"""A claim is read closely if one of the first two readings supports it more than this, and one less than that."""
+PAIR_COST = 2
+"""What reading a token together with a claim costs, compared with a passage: it takes twice as many layers."""
 
 _MODEL_TOKEN = re.compile(r"[A-Za-z]{1,6}|[^\sA-Za-z]")
 """Roughly a token of the models."""
@@ -56,21 +53,10 @@ class _SplitPassage:
 
 @dataclass(frozen=True, slots=True)
 class ClaimReadings:
-    """Predictions for a claim given a part of a passage, and read together with the sentences that share its words.
-
-    If these leave doubt, also for the claim with its window alone, and for the best sentence given the claim.
-    """
+    """Predictions for a claim given a part of a passage, and read together with the sentences that share its words."""
 
     in_part: Reading
     together: Reading
-    in_window: Reading | None = None
-    converse: Reading | None = None
-
-    @property
-    def in_doubt(self) -> bool:
-        """Whether the first two readings leave doubt."""
-        low, high = sorted((self.in_part.supported, self.together.supported))
-        return high >= IN_DOUBT[0] and low <= IN_DOUBT[1]
 
 
 @dataclass(slots=True)
@@ -91,24 +77,16 @@ class ReadPassages:
         headings: tuple[str, ...],
         passage: TokenizedPassage,
         window: Window,
-        *,
-        closely: bool = False,
     ) -> ClaimReadings | None:
-        """The predictions for a claim and a window of a passage; None beyond the budget.
-
-        `closely`: if in doubt, it is read a third and a fourth time.
-        """
+        """The predictions for a claim and a window of a passage; None beyond the budget."""
         key = (claim.text, number, window.first, window.last)
         if key not in self._said:
             if number not in self._split:
                 self._split[number] = self._split_passage(SourceText(headings, passage.content.text, passage.sentences))
-            said = self._judge_once(claim, self._split[number], passage, window)
-            if said is not None and closely and said.in_doubt:
-                said = self._read_closely(claim.text, self._split[number].whole, window, said)
-            self._said[key] = said
+            self._said[key] = self._judge(claim, self._split[number], passage, window)
         return self._said[key]
 
-    def _judge_once(
+    def _judge(
         self, claim: TokenizedText, split: _SplitPassage, passage: TokenizedPassage, window: Window
     ) -> ClaimReadings | None:
         part = [part for n, part in enumerate(split.parts) if n == 0 or part.first <= window.seed][-1]
@@ -119,7 +97,7 @@ class ReadPassages:
         if part.source not in self._read:
             cost += reading_cost(part.tokens)
         if (claim.text, evidence) not in self._together:  # the same for every window of a passage
-            cost += reading_cost(count_tokens(evidence.text) + length)
+            cost += PAIR_COST * reading_cost(count_tokens(evidence.text) + length)
         return self._read_both(claim.text, part.source, evidence) if self.allowance.take(cost) else None
 
     def _read_both(self, claim: str, part: SourceText, evidence: SourceText) -> ClaimReadings | None:
@@ -132,19 +110,6 @@ class ReadPassages:
         if (claim, evidence) not in self._together:
             self._together[claim, evidence] = self.reader.judge_together(claim, [evidence])[0]
         return ClaimReadings(in_part[0], self._together[claim, evidence])
-
-    def _read_closely(self, claim: str, whole: SourceText, window: Window, said: ClaimReadings) -> ClaimReadings:
-        """The same predictions with two more, if the budget allows."""
-        own = excerpt(whole, range(window.first, window.last + 1))
-        sentence = extended_sentence(whole, window.seed).strip()
-        length = count_tokens(claim)
-        cost = reading_cost(count_tokens(own.text) + length) + reading_cost(count_tokens(sentence) + length)
-        if not self.allowance.take(cost):
-            return said
-        if (claim, own) not in self._together:  # a short passage is its own evidence
-            self._together[claim, own] = self.reader.judge_together(claim, [own])[0]
-        converse = self.reader.judge_together(sentence, [SourceText((), claim, (Span(0, len(claim)),))])
-        return replace(said, in_window=self._together[claim, own], converse=converse[0] if converse else None)
 
     def _split_passage(self, whole: SourceText) -> _SplitPassage:
         lengths = self.reader.count_tokens(extended_sentences(whole))
@@ -170,8 +135,6 @@ def reading_features(said: ClaimReadings, claim: TokenizedText) -> dict[str, flo
         "together_support": _clamp(said.together.supported),
         "together_contradiction": _clamp(said.together.contradicted),
         "together_doubt": max(together, default=0.0),
-        "window_support": _clamp((said.in_window or said.together).supported),
-        "converse_support": _clamp(said.converse.supported) if said.converse else 0.0,
     }
 
 

@@ -45,20 +45,21 @@ def check_roles(alignment: Alignment) -> CheckResult:
     """Events of the claim that the source has only with the roles exchanged or with the opposite polarity."""
     lexicon = lexicon_for(alignment.language)
     if not lexicon.cues["auxiliary"]:
-        return {"roles": 0.0}, []
+        return {"roles": 0.0, "revoiced": 0.0}, []
     source, claim = alignment.window.tokens, alignment.claim
     mine, theirs = (
         list(_events(claim, alignment.claim_source, alignment.language, {t.stem for t in source})),
         list(_events(source, alignment.source, alignment.language, {t.stem for t in claim})),
     )
-    found = []
+    found, revoiced = [], 0
     for own in mine:
         others = [other for other in theirs if other.verb.stem == own.verb.stem and (own.passive or other.passive)]
         agreeing = [other for other in others if not _disagree(own, other)]
+        revoiced += len(agreeing) == len(others) and any(_is_revoiced(own, other) for other in agreeing)
         if len(agreeing) < len(others) and not any(_agree(own, other) for other in agreeing):
             words = ((*role, own.verb)[0] for role in (own.patient, own.agent))
             found.append(Difference("exchange", *map(alignment.claim_text, words)))
-    return {"roles": float(len(found))}, found
+    return {"roles": float(len(found)), "revoiced": float(revoiced)}, found
 
 
 def _disagree(own: Event, other: Event) -> bool:
@@ -73,6 +74,11 @@ def _agree(own: Event, other: Event) -> bool:
     """Whether the roles that a claim fills are filled by the same: "Noor taught the club" is about another patient."""
     roles = ((own.agent, other.agent), (own.patient, other.patient))
     return all(not mine or not _stems(mine).isdisjoint(_stems(theirs)) for mine, theirs in roles)
+
+
+def _is_revoiced(own: Event, other: Event) -> bool:
+    """Whether a claim says in the passive what its source says in the active voice, or the other way round."""
+    return own.passive is not other.passive and bool(own.agent and own.patient) and _agree(own, other)
 
 
 def _crosses(own: Tokens, same: Tokens, opposite: Tokens) -> bool:
@@ -216,7 +222,7 @@ def check_changed_relations(alignment: Alignment) -> CheckResult:
     found = []
     if alignment.language == "en":
         found = [*_changed_degrees(alignment), *_added_conditions(alignment), *_changed_times(alignment)]
-        found += [*_dropped_exceptions(alignment), *_exchanged_comparisons(alignment)]
+        found += [*_dropped_exceptions(alignment), *_added_exceptions(alignment), *_exchanged_comparisons(alignment)]
         found += _reversed_orders(alignment)
     return {"changed_relation": float(len(found))}, found
 
@@ -284,6 +290,15 @@ def _dropped_exceptions(alignment: Alignment) -> Iterator[Difference]:
         yield Difference("quantifier", "", alignment.source_text(exceptions[0]))
 
 
+def _added_exceptions(alignment: Alignment) -> Iterator[Difference]:
+    """Exceptions of a claim whose source knows none: "never, unless …" for "never"."""
+    is_limited = any(token.form in _EXCEPTING or token.kind == "only" for token in alignment.window.tokens)
+    for token in alignment.claim:
+        if token.form == "unless" and not is_limited:
+            yield Difference("quantifier", alignment.claim_text(token))
+
+
+_EXCEPTING = frozenset("unless except excepting without if but until when otherwise".split())
 _ENDS, _BEGINNINGS = frozenset(("until", "till")), frozenset(("from", "since", "after"))
 _TIMES = frozenset("noon midnight dawn dusk morning evening night today tomorrow yesterday now then".split())
 _LIMITING = frozenset("but except excepting besides".split())

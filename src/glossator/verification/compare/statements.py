@@ -164,7 +164,7 @@ def _is_double_negation(tokens: Sequence[Token], statements: Sequence[Statement]
 
 
 def check_assertions(alignment: Alignment) -> CheckResult:
-    """Events that the claim asserts, and the source only as attempted, planned, former or hypothetical."""
+    """Events that the claim asserts, and the source has only as attempted, planned, former or hypothetical."""
     source = alignment.window.tokens
     only_mentioned = {m.event: m for m in mentions(source)} if alignment.language == "en" else {}
     found = []
@@ -175,7 +175,17 @@ def check_assertions(alignment: Alignment) -> CheckResult:
         mention = only_mentioned[places[0]]
         if asserts(alignment.claim, index, mention.factuality, source[mention.event].form):
             found.append(Difference("modality", "", alignment.source_text(source[mention.cue])))
+    found += _still_to_come(alignment) if alignment.language == "en" else ()
     return {"unasserted": float(len(found))}, found
+
+
+def _still_to_come(alignment: Alignment) -> Iterator[Difference]:
+    """Events that the claim expects, and the source reports: "is about to be replaced", "has just been replaced"."""
+    claim, source = alignment.claim, alignment.window.tokens
+    for mention in mentions(claim):
+        places = alignment.matches(mention.event) if claim[mention.cue].form == "about" else []
+        if places and all(asserts(source, n, mention.factuality, claim[mention.event].form) for n in places):
+            yield Difference("modality", alignment.claim_text(claim[mention.cue]))
 
 
 def _difference(alignment: Alignment, own: Statement, other: Statement) -> Difference:

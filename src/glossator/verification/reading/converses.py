@@ -57,10 +57,15 @@ def _relational(tokens: Sequence[Token]) -> Iterator[int]:
 
 
 def _is_comparative(tokens: Sequence[Token], at: int) -> bool:
-    if tokens[at].form not in _AMOUNTS and not tokens[at].form.endswith("er"):
+    if tokens[at].form not in _AMOUNTS and not tokens[at].form.endswith("er") and not _follows_more(tokens, at):
         return False
     following = tokens[at + 1 : at + 1 + _MAX_THAN_DISTANCE]
     return any(token.form == "than" and token.clause == tokens[at].clause for token in following)
+
+
+def _follows_more(tokens: Sequence[Token], at: int) -> bool:
+    """Whether a word is compared with "more": "more slowly than", as "slower than"."""
+    return at > 0 and tokens[at - 1].form == "more" and tokens[at].form.endswith("ly")
 
 
 def _continued(tokens: Sequence[Token], at: int) -> int | None:
@@ -76,7 +81,8 @@ def _are_converse(claim: Sequence[Token], index: int, source: Sequence[Token], t
     if other.stem in converses().get(own.stem, ()):
         return True
     is_amount = own.form in _AMOUNTS
-    if other.stem not in antonyms().get(own.stem, ()) or is_amount is not (other.form in _AMOUNTS):
+    stems = [tokens[at].stem + "er" * _follows_more(tokens, at) for tokens, at in ((claim, index), (source, there))]
+    if stems[1] not in antonyms().get(stems[0], ()) or is_amount is not (other.form in _AMOUNTS):
         return False
     return not is_amount or not _neighbours(claim, index).isdisjoint(_neighbours(source, there))
 
