@@ -346,18 +346,20 @@ def test_code_in_an_answer_is_printed_as_lines() -> None:
 
 
 def test_sources_of_one_section_are_printed_together() -> None:
+    cited = (("tides", "Spring"), ("tides", "Neap"), ("moon", "Spring"), ("tides", "Spring"))
     citations = tuple(
         Citation(number, f"https://book.example/{page}#a", "Tides", section, "x", 0, 1, 0.9)
-        for number, page, section in ((1, "tides", "Spring"), (2, "tides", "Neap"), (3, "moon", "Spring"))
+        for number, (page, section) in enumerate(cited, 1)
     )
     answer = replace(sample_receipt().answer, text="", citations=citations, degraded=False)
     with terminal.console.capture() as captured:
         terminal.show_answer(answer, load_settings())
     lines = [line.strip() for line in captured.get().splitlines() if line.strip()]
     assert lines == [
-        "[1] [3] Tides › Spring",
+        "[1] [4] Tides › Spring",
         "https://book.example/tides#a",
-        "https://book.example/moon#a",
         "[2] Tides › Neap",
         "https://book.example/tides#a",
+        "[3] Tides › Spring",
+        "https://book.example/moon#a",
     ]

@@ -41,7 +41,7 @@ def run(*arguments):
 data, page, new = sys.argv[1:4]
 # As root first, so that everything is imported: `nobody` may not be able to read the interpreter.
 stdout, sys.stdout = sys.stdout, open(os.devnull, "w")
-assert run("ask", "x", "--data-dir", data) == 0
+assert run("ask", "What causes tides?", "--data-dir", data) == 0
 assert run("ingest", page, "--data-dir", new) == 0
 sys.stdout = stdout
 for path in (*pathlib.Path(data).rglob("*"), pathlib.Path(data)):  # the owner's first command made it private

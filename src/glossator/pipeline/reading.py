@@ -83,7 +83,7 @@ SEARCH_LEVELS, READER_LEVELS = (-30.0, 0.0), (-6.0, 6.0)
 about whether a passage answers, as questions near the topic share more words with it than reworded answerable ones."""
 
 SELECTION_SEARCH_LEVELS = (-30.0, 4.0)
-SELECTION_RELEVANCE = (-0.29, 0.53, 0.45)
+SELECTION_RELEVANCE = (-0.51, 0.51, 0.47)
 """The same for a selection (bench/fit/fit_selections.py)."""
 
 SentenceKey = tuple[str, int]

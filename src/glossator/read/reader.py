@@ -82,7 +82,7 @@ class OnnxReader:
                 try:
                     weights = packed.load(self._folder / PACKAGES[name])
                     self._loaded[name] = load_session(self._folder / name, 1, weights)
-                except InvalidModelFile as error:
+                except (InvalidModelFile, OSError) as error:
                     raise ReaderUnavailable(str(error), _REINSTALL) from error
             return self._loaded[name]
 
