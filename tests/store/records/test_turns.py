@@ -212,11 +212,11 @@ async def test_turn_of_a_dead_process_expires(open_records: OpenStore) -> None:
 
 
 async def test_lease_is_renewed_during_a_long_answer(open_records: OpenStore) -> None:
-    timings = TurnTimings(lease_seconds=2, renew_interval_seconds=0.1)
+    timings = TurnTimings(lease_seconds=5, renew_interval_seconds=0.1)
     records, other = await open_records(timings=timings), await open_records(timings=timings)
     turn = await records.begin_turn(KEY, Question("slow"))
     waiting = asyncio.create_task(add_exchange(other, question="next"))
-    await asyncio.sleep(2.5)
+    await asyncio.sleep(5.5)
     assert not waiting.done()
     await records.finish_turn(turn, Question("slow"), sample_receipt("slow"))
     await waiting
